@@ -29,6 +29,18 @@ def test_group_mean_batch_std() -> None:
     torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-7)
 
 
+def test_entries_of_a_group_count_by_their_weights() -> None:
+    # a success in one turn beside a failure in three: of two episodes one succeeded
+    got = normalise(
+        torch.tensor([1.0, 0.0, 0.0, 0.0]),
+        torch.ones(4).bool(),
+        "group",
+        groups=torch.zeros(4, dtype=torch.int64),
+        weights=torch.tensor([1.0, 1 / 3, 1 / 3, 1 / 3]),
+    )
+    torch.testing.assert_close(got, torch.tensor([1.0, -1.0, -1.0, -1.0]), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("how", ["batch", "group"])
 def test_no_spread_gives_zero_whatever_is_lost_in_rounding(how: Normalisation) -> None:
     for count in (1, 2, 3, 8, 100, 1000):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from types import SimpleNamespace
@@ -66,7 +66,7 @@ class Made:
         return [job] * self.group
 
 
-def stream(made: Made, **changes: Any) -> RolloutStream:
+def stream(made: Callable[[int], Sequence[Job]], **changes: Any) -> RolloutStream:
     told: dict[str, Any] = {"state": StreamState(), "sink": MemorySink(), "settings": SETTINGS, **changes}
     shared: dict[str, Any] = {"source": Fakes(), "worker": WORKER, "owner": "t", "policy_update": lambda: 0}
     return RolloutStream(made, policy=Misses(), **{**shared, **told})
@@ -195,6 +195,17 @@ async def test_episodes_that_break_at_once_are_a_stall_however_many_do_and_over_
     assert int(named) >= broken > 2, "all of them, those of batches already taken too"
 
 
+async def test_episodes_that_go_on_are_no_stall_however_long_they_last() -> None:
+    def long(number: int) -> Sequence[Job]:
+        return [Job(task=task(200, delay_s=0.01), labels={START: str(number)})]
+
+    rollouts = stream(long, settings=replace(SETTINGS, stall_s=0.3))
+    # longer than the silence after which a stream ends
+    (episode,) = (await rollouts.take(starts=1)).trajectories
+    await rollouts.close()
+    assert len(episode.steps) == 200
+
+
 async def test_time_in_which_nobody_waits_for_episodes_is_no_stall(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 0.0
     monkeypatch.setattr(streaming, "time", SimpleNamespace(monotonic=lambda: now_s))
@@ -244,6 +255,24 @@ async def test_a_later_life_takes_what_ended_and_begins_only_what_did_not() -> N
     begun = {t.id for t in ended}
     fresh = [t for t in sink.trajectories if t.id not in begun and t.end and t.end.outcome is not None]
     assert not set(starts(fresh)) & set(starts(ended))
+
+
+async def test_a_later_life_goes_on_with_the_tasks_that_start_states_were_begun_with() -> None:
+    sink, state = MemorySink(), StreamState()
+    first = stream(Made(group=2, delay_s=0.002), sink=sink, state=state)
+    await asyncio.sleep(0.1)
+    await first.close()
+    ended = [t for t in sink.trajectories if t.end is not None and t.end.outcome is not None]
+    (half,) = (t for t in ended if starts([t]) == [0] and t.id == min(t.id for t in ended))
+
+    def another(number: int) -> Sequence[Job]:
+        return [Job(task=task(9), labels={START: str(number)}, group_id="another")] * 2
+
+    second = stream(another, state=StreamState(), finished=[half])
+    pair = (await second.take(starts=1)).trajectories
+    await second.close()
+    of_first = [t for t in pair if starts([t]) == [0]]
+    assert all(t.start.task == half.start.task and t.start.group_id == half.start.group_id for t in of_first)
 
 
 @given(st.lists(st.integers(0, 30), max_size=40))

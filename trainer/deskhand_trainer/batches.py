@@ -147,7 +147,11 @@ def prepare(
     counted = counted & ~repeated
     entries = (mask if config.advantage in BY_TOKEN else mask[:, :1]) & counted.unsqueeze(-1)
     seen = shared_advantages(estimates.advantages, rewarded, chosen)[:, : entries.shape[1]]
-    scaled = normalise(seen, entries, config.normalisation, groups=_group_of_each_turn(rewarded))
+    of_episodes: dict[str, Tensor] = {
+        "groups": _of_each_turn(rewarded, groups_of(rewarded)).expand(entries.shape),
+        "weights": _episodes_alike(rewarded, entries),
+    }
+    scaled = normalise(seen, entries, config.normalisation, **of_episodes)
     if config.by_critic and alike(_returns(rewarded, mask, config)[entries]):
         # the difference is the critic's own error, which would be scaled up to a step of full size
         scaled = torch.zeros_like(scaled)
@@ -264,9 +268,15 @@ def _bootstraps(episodes: Sequence[Episode], model: ActorCritic, config: PpoConf
     return out
 
 
-def _group_of_each_turn(episodes: Sequence[Episode]) -> Tensor:
-    each = groups_of(episodes)
-    return torch.cat([g.expand(len(e.samples)) for e, g in zip(episodes, each, strict=True)]).unsqueeze(-1)
+def _of_each_turn(episodes: Sequence[Episode], each: Tensor) -> Tensor:
+    """[turns, 1] with what its episode has."""
+    return each.repeat_interleave(torch.tensor([len(e.samples) for e in episodes])).unsqueeze(-1)
+
+
+def _episodes_alike(episodes: Sequence[Episode], entries: Tensor) -> Tensor:
+    """[turns, T] weights by which every episode's entries come to 1 together."""
+    per_episode = torch.stack([part.sum() for part in entries.split([len(e.samples) for e in episodes])])
+    return (1 / _of_each_turn(episodes, per_episode.clamp(min=1))).expand(entries.shape)
 
 
 def _completed(

@@ -1,6 +1,7 @@
 """Scaling advantages: none, by the batch, or by the group's mean and the batch's spread.
 
-"Tricks or Traps" (arXiv:2508.08221) calls the last one, with token-mean loss, Lite PPO.
+"Tricks or Traps" (arXiv:2508.08221) calls the last one, with token-mean loss, Lite PPO. Its mean and spread
+are of responses: an episode has to count as one, however many turns it has.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ ROUNDING = 8
 
 
 def normalise(
-    advantages: Tensor, mask: Tensor, how: Normalisation, *, groups: Tensor | None = None
+    advantages: Tensor,
+    mask: Tensor,
+    how: Normalisation,
+    *,
+    groups: Tensor | None = None,
+    weights: Tensor | None = None,
 ) -> Tensor:
     """Centre and scale advantages over everything the mask keeps.
 
@@ -28,6 +34,7 @@ def normalise(
         how: "none" leaves them; "batch" takes (A − mean)/std of the batch; "group" takes the mean of the
             entry's group and the std of the batch. Population std.
         groups: [...] integer group of each entry; needed for "group".
+        weights: [...] what each entry counts in the means and the std of "group", above 0; None: 1.
 
     Returns:
         [...]; 0 where the mask is False, and everywhere where all are alike.
@@ -41,12 +48,14 @@ def normalise(
         return written.spread(kept)
     if alike(kept):
         return written.spread(torch.zeros_like(kept))
-    mean, std = kept.mean(), kept.std(unbiased=False)
-    if how == "group":
-        if groups is None:
-            raise ValueError("normalising by group needs the group of each entry")
-        mean = _group_means(kept, written.of(groups))
-    return written.spread((kept - mean) / (std + EPSILON))
+    if how == "batch":
+        return written.spread((kept - kept.mean()) / (kept.std(unbiased=False) + EPSILON))
+    if groups is None:
+        raise ValueError("normalising by group needs the group of each entry")
+    counts = torch.ones_like(kept) if weights is None else written.of(weights)
+    centred = kept - _means(kept, counts, torch.zeros(len(kept), dtype=torch.int64))
+    std = ((counts * centred.square()).sum() / counts.sum()).sqrt()
+    return written.spread((kept - _means(kept, counts, written.of(groups))) / (std + EPSILON))
 
 
 def alike(amounts: Tensor) -> bool:
@@ -58,8 +67,8 @@ def alike(amounts: Tensor) -> bool:
     return bool(spread <= ROUNDING * step)
 
 
-def _group_means(kept: Tensor, index: Tensor) -> Tensor:
-    """[N] mean of each entry's group."""
+def _means(kept: Tensor, counts: Tensor, index: Tensor) -> Tensor:
+    """[N] mean of each entry's group, in which each counts as it does."""
     size = int(index.max().item()) + 1
-    sums = torch.zeros(size, dtype=kept.dtype).index_add(0, index, kept)
-    return (sums / torch.bincount(index, minlength=size).clamp(min=1))[index]
+    sums, whole = (torch.zeros(size).to(kept).index_add(0, index, x) for x in (counts * kept, counts))
+    return (sums / whole)[index]

@@ -12,10 +12,10 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from deskhand_agent.stream import stream_episodes
-from deskhand_agent.types import Policy, StepSink, Trajectory
+from deskhand_agent.types import Policy, Step, StepSink, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_agent.worker import Job, WorkerSettings
 from deskhand_flywheel.types import JudgeTrouble
 from deskhand_sandbox.base import SandboxSource
@@ -35,8 +35,9 @@ class StreamSettings:
     """Start states begun and not yet learned from, at most: those of a batch, and as many more as are under
     way at a time, so that nobody waits for a batch's last ones."""
     stall_s: float = 120.0
-    """Where the trainer waits for so long and no episode comes to a verdict, there is an alarm; after five
-    times as long, the end. What breaks outside the agent comes to none."""
+    """Where the trainer waits for so long, no episode comes to a verdict and none has a turn, there is an
+    alarm; after five times as long, the end. What breaks outside the agent comes to no verdict, and while
+    episodes do, turns say nothing."""
 
 
 @dataclass(slots=True)
@@ -84,13 +85,30 @@ class _Group:
 
 @dataclass(slots=True)
 class _Silence:
-    """Since an episode last came to a verdict."""
+    """Since an episode last came to a verdict or, where none broke since, had a turn."""
 
     since_s: float
     """Moved on by what the trainer did not wait for."""
     alarms: int = 0
     broken: Counter[str] = field(default_factory=Counter[str])
     """Episodes that came to none, by kind of failure."""
+
+
+class _Heard:
+    """A sink that tells of every turn."""
+
+    def __init__(self, sink: StepSink, on_step: Callable[[], None]) -> None:
+        self._sink, self._on_step = sink, on_step
+
+    async def begin(self, start: TrajectoryStart) -> None:
+        await self._sink.begin(start)
+
+    async def step(self, trajectory_id: str, step: Step) -> None:
+        await self._sink.step(trajectory_id, step)
+        self._on_step()
+
+    async def end(self, trajectory_id: str, end: TrajectoryEnd) -> None:
+        await self._sink.end(trajectory_id, end)
 
 
 class RolloutStream:
@@ -149,7 +167,7 @@ class RolloutStream:
                     self._jobs(),
                     source=source,
                     policy=policy,
-                    sink=sink,
+                    sink=_Heard(sink, self._on_step),
                     settings=worker,
                     policy_update=policy_update,
                     owner=owner,
@@ -231,6 +249,11 @@ class RolloutStream:
             self._running.result()
             raise RolloutsStalled("the stream of rollouts ended by itself")
 
+    def _on_step(self) -> None:
+        """Episodes may last for longer than the trainer waits in silence: those that go on are none."""
+        if not self._silence.broken:
+            self._silence = _Silence(since_s=time.monotonic())
+
     def _tell(self, silence: _Silence) -> None:
         """
         Raises:
@@ -256,7 +279,10 @@ class RolloutStream:
         return "environments do not answer"
 
     async def _jobs(self) -> AsyncIterator[Job]:
-        """Start states one after another, as long as there is room ahead of what is learned."""
+        """Start states one after another, as long as there is room ahead of what is learned.
+
+        One that had been begun in an earlier life stays of the task it was of, whatever its number makes now.
+        """
         while True:
             async with self._changed:
                 await self._changed.wait_for(lambda: self._begun < self._settings.ahead)
@@ -266,7 +292,11 @@ class RolloutStream:
                     continue
                 self._begun += 1
                 jobs = self._make(number)
-                done = self._old.pop(number, [])[: len(jobs)]
+                old = self._old.pop(number, [])
+                if old:
+                    begun = old[0].start
+                    jobs = [replace(job, task=begun.task, group_id=begun.group_id) for job in jobs]
+                done = [t for t in old if t.start.task == old[0].start.task][: len(jobs)]
                 self._groups[number] = _Group(missing=len(jobs) - len(done), trajectories=done)
                 if len(done) == len(jobs):
                     self._ready.append(number)
