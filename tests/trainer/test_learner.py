@@ -101,7 +101,8 @@ def batch_for(config: PpoConfig, count: int = 40) -> Batch:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_any_split_into_microbatches_trains_the_same(name: str) -> None:
     config = VARIANTS[name]
-    samples = batch_for(config).samples
+    # so many that no gradient comes to rounding alone, which Adam would make a step of
+    samples = batch_for(config, 41).samples
     whole = trained(replace(config, microbatch=32), samples)
     for size in (1, 5, 31):
         split = trained(replace(config, microbatch=size), samples)
@@ -566,6 +567,42 @@ def test_of_returns_all_alike_the_critic_alone_learns(name: str) -> None:
     assert any(any(s.advantage) for s in samples)
     dealt = prepare(one, model, config, shuffle=torch.Generator().manual_seed(0)).samples
     assert any(any(s.advantage) for s in dealt)
+
+
+@pytest.mark.parametrize("advantage", ["grpo", "turn"])
+def test_where_all_went_alike_the_policy_stays_whatever_momentum_it_has(advantage: Any) -> None:
+    config = replace(BASE, advantage=advantage, group_size=4, gamma=1.0)
+    learner = Learner(model := fresh(), config)
+    moved = learner.update(batch_for(config).samples, lr=0.05)
+    before = model.logits.detach().clone()
+    alike = prepare([replace(e, outcome=1.0, success=True) for e in wordy_episodes(32)], model, config)
+    held = learner.update(alike.samples, lr=0.05)
+    assert (moved.held, held.held, held.policy_loss) == (False, True, 0)
+    assert torch.equal(model.logits, before) and learner.updates == 1
+    pulled = Learner(fresh(), replace(config, entropy_coef=0.01))
+    assert not pulled.update(alike.samples, lr=0.05).held and pulled.updates == 1
+
+
+@pytest.mark.parametrize("ratio", ["token", "turn_product"])
+@pytest.mark.parametrize("aggregation", ["token", "turn", "trajectory"])
+def test_turns_learned_beside_take_nothing_from_the_others(ratio: Any, aggregation: Any) -> None:
+    config = replace(BASE, ratio=ratio, aggregation=aggregation)
+    samples = list(batch_for(config).samples)
+    again = [
+        replace(s, trajectory_id="old", policy_weights=(0.25,) * len(s.reply_ids), beside=True)
+        for s in samples
+    ]
+
+    def weights(found: Sequence[TrainingSample]) -> tuple[Tensor, Tensor]:
+        whole = of_whole_trajectories(found, config)
+        rows = minibatch(found, range(len(found)), config, None, whole)
+        return rows.policy_weights, rows.token_shares
+
+    (alone, shares), (both, all_shares) = weights(samples), weights([*samples, *again])
+    torch.testing.assert_close(both[: len(samples)], alone)
+    torch.testing.assert_close(all_shares[: len(samples)], shares)
+    assert not all_shares[len(samples) :].any()
+    assert float(both[len(samples) :].sum()) == pytest.approx(0.25, rel=1e-5)
 
 
 def test_a_state_taken_up_leaves_the_rates_and_settings_asked_for_now() -> None:

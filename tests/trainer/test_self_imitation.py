@@ -44,7 +44,7 @@ def test_a_success_counts_by_how_far_it_is_above_the_running_median(made: Made) 
         n = len(sample.reply_ids)
         assert sample.advantage == (0.75,) * n
         assert sample.policy_weights == (0.5,) * n
-        assert sample.replayed and sample.in_policy_loss and not sample.in_value_loss
+        assert sample.replayed and sample.beside and sample.in_policy_loss and not sample.in_value_loss
 
 
 def test_ratios_are_to_the_policy_asked_for(made: Made) -> None:

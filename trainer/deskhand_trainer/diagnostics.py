@@ -97,6 +97,7 @@ def iteration_metrics(
         "optimizer_steps": report.optimizer_steps,
         "skipped_steps": report.skipped_steps,
         "image_encoder_calls": report.image_encoder_calls,
+        "policy_held": float(report.held),
         "lr": lr,
         "seconds": times.environment_s + times.inference_s + times.training_s,
         **times.fractions(),

@@ -134,6 +134,9 @@ class Learner:
     ) -> UpdateReport:
         """Train on one iteration's samples.
 
+        Where no turn has an advantage and nothing else pulls at the policy, its optimizer takes no step: by
+        momentum alone it would go on with what earlier batches said.
+
         Args:
             samples: turns with advantages, returns and old values filled in.
             lr: the actor's rate for this iteration; None: the critic alone learns, and nothing is told of the
@@ -160,6 +163,7 @@ class Learner:
             for group in self.actor_optimizer.param_groups:
                 group["lr"] = lr
         whole = of_whole_trajectories(samples, self.config)
+        learns = lr is not None and self._teach(samples)
         tally = Tally()
         for epoch in range(self.config.epochs):
             tally.begin_epoch()
@@ -168,11 +172,18 @@ class Learner:
                 # of like length, a micro-batch holds little padding
                 chosen = by_length(samples, order[begin : begin + self.config.minibatch])
                 rows = minibatch(samples, chosen, self.config, reference, whole)
-                self._step(rows, tally, first=epoch == 0 and begin == 0, critic_only=lr is None)
-        self.updates += lr is not None
-        return tally.report()
+                first = epoch == 0 and begin == 0
+                self._step(rows, tally, first=first, critic_only=lr is None, actor=learns)
+        self.updates += learns
+        return tally.report(held=not learns)
 
-    def _step(self, rows: Minibatch, tally: Tally, *, first: bool, critic_only: bool) -> None:
+    def _teach(self, samples: Sequence[TrainingSample]) -> bool:
+        """Whether the policy learns anything from these."""
+        c = self.config
+        also = self._entropy_coef or c.kl_coef or (c.by_critic and c.critic == "shared")
+        return bool(also) or any(s.in_policy_loss and any(s.advantage) for s in samples)
+
+    def _step(self, rows: Minibatch, tally: Tally, *, first: bool, critic_only: bool, actor: bool) -> None:
         parts = self._parts(rows.teaching() if by_advantages_alone(self.config) else rows)
         for parameter in (*self._actor, *self._critic):
             parameter.grad = None
@@ -212,7 +223,8 @@ class Learner:
         self.skipped_in_row = 0
         for seen in parts_seen:
             tally.add(seen)
-        _stepped(self._actor, self.actor_optimizer)
+        if actor:
+            _stepped(self._actor, self.actor_optimizer)
         _stepped(self._critic, self.critic_optimizer)
         tally.bias_norm += bias_norm
         tally.actor_grad_norm += actor_norm

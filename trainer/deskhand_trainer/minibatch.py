@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -33,10 +34,11 @@ class Minibatch:
     old_values: Tensor
     reference: Tensor
     policy_weights: Tensor
-    """[B, T] for token losses, [B] for turn losses; of the whole minibatch."""
+    """[B, T] for token losses, [B] for turn losses; of the whole minibatch. They make a mean of its turns,
+    and another of those learned `beside`."""
     value_weights: Tensor
     token_shares: Tensor
-    """[B, T] of tokens in the policy loss."""
+    """[B, T] of tokens in the policy loss, but of those learned `beside`."""
     counted: bool = True
     """False: passed through for the sake of the other ranks."""
 
@@ -107,7 +109,10 @@ def minibatch(
     drawn = padded([s.behaviour_logprobs for s in picked], width)
     old = padded([s.old_logprobs or s.behaviour_logprobs for s in picked], width)
     learned = mask & torch.tensor([s.in_policy_loss for s in picked]).unsqueeze(-1)
-    weights = (turn_weights if by_turn else token_weights)(learned, whole[list(chosen)], config.aggregation)
+    beside = torch.tensor([s.beside for s in picked]).unsqueeze(-1)
+    own_turns, others = learned & ~beside, learned & beside
+    weighed = partial(turn_weights if by_turn else token_weights, whole=whole[list(chosen)])
+    weights = weighed(own_turns, how=config.aggregation) + weighed(others, how=config.aggregation)
     if any(s.policy_weights for s in picked):
         own = padded([s.policy_weights or (1.0,) * len(s.reply_ids) for s in picked], width)
         weights = weights * (own.sum(-1) / mask.sum(-1).clamp(min=1) if by_turn else own)
@@ -125,7 +130,7 @@ def minibatch(
         reference=torch.zeros(mask.shape) if reference is None else reference[list(chosen), :width],
         policy_weights=weights,
         value_weights=entries / entries.sum().clamp(min=1),
-        token_shares=learned / learned.sum().clamp(min=1),
+        token_shares=own_turns / own_turns.sum().clamp(min=1),
     )
 
 

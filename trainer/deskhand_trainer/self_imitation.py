@@ -68,6 +68,7 @@ def imitated(
             policy_weights=(weight,) * len(sample.reply_ids),
             in_value_loss=False,
             replayed=True,
+            beside=True,
         )
         for kept in successes.of_task.values()
         for episode in kept

@@ -35,6 +35,8 @@ class UpdateReport:
     """Steps not taken because their gradient was not finite."""
     image_encoder_calls: int = 0
     """Pictures that the vision tower was run on, in the steps taken."""
+    held: bool = False
+    """The policy stayed as it was: nothing was to be learned, or the critic alone had its turn."""
 
 
 class Tally:
@@ -80,7 +82,7 @@ class Tally:
             else:
                 setattr(self, name, getattr(self, name) + value)
 
-    def report(self) -> UpdateReport:
+    def report(self, *, held: bool) -> UpdateReport:
         steps = max(1, self.steps)
         return UpdateReport(
             policy_loss=self.policy_loss / steps,
@@ -97,4 +99,5 @@ class Tally:
             optimizer_steps=self.steps,
             skipped_steps=self.skipped,
             image_encoder_calls=self.pictures,
+            held=held,
         )

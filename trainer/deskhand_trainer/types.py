@@ -42,6 +42,8 @@ class TrainingSample:
     """What each reply token counts in the policy loss; empty: 1 each."""
     replayed: bool = False
     """Drawn by an earlier policy."""
+    beside: bool = False
+    """Learned beside the iteration's own episodes: the mean of such turns is added to that of the others."""
     old_value: float = 0.0
     """V(s_h) at the last prompt token before the update."""
     old_values: tuple[float, ...] = ()
