@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -6,12 +7,14 @@ from deskhand_sandbox.tasks import list_tasks
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
 from deskhand_sandbox.types import Split
 from deskhand_trainer.admission import (
+    admit,
     loop_seeds,
     measured_on,
     refuse_held_out,
     refuse_unproven,
     refuse_unverified,
 )
+from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.errors import RunRefused
 
 PROVEN = "miniwob/click-test"
@@ -81,3 +84,24 @@ def test_a_task_without_a_verifier_is_taken_where_a_judge_pays(
         refuse_unverified((PROVEN, "looks/odd"))
     refuse_unverified((PROVEN, "looks/odd"), judged=True)
     refuse_unverified((PROVEN,))
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "said"),
+    [
+        ({"success_band": (0.9, 0.1)}, "success_band", "nothing lies between 0.9 and 0.1"),
+        ({"entropy_band": (1.2, 0.8)}, "entropy_band", "give the lower one first"),
+        ({"progress_bonus": 1.0}, "progress_bonus", "set attempts=2"),
+        (
+            {"rollouts": "self_play", "algorithm": "reinforce", "advantage": "return", "epochs": 1},
+            "rollouts",
+            f"{PROVEN} cannot be played by both sides",
+        ),
+    ],
+)
+def test_settings_that_teach_nothing_are_refused_before_a_sandbox_is_opened(
+    changes: dict[str, Any], field: str, said: str
+) -> None:
+    with pytest.raises(RunRefused, match=said) as refused:
+        admit(PpoConfig(tasks=(PROVEN,), **changes))
+    assert refused.value.field == field

@@ -242,7 +242,8 @@ async def test_a_killed_loop_goes_on_and_trains_nothing_twice(
     """Killed in its second iteration after the rollouts: resumed, it takes them from the store."""
     small = {"iterations": 3, "episodes_per_iteration": 16, "evaluate_every": 9, "validation_episodes": 4}
     none = ValuePretrainingConfig(enabled=False)
-    changes = {**small, "value_pretraining": none, "group_size": group_size}
+    # a batch of failures alone teaches by nothing else
+    changes = {**small, "value_pretraining": none, "group_size": group_size, "entropy_coef": 0.01}
     loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **changes))
     learn, calls = loop._learn, 0  # pyright: ignore[reportPrivateUsage]
 
@@ -269,6 +270,25 @@ async def test_a_killed_loop_goes_on_and_trains_nothing_twice(
     groups = Counter(s.group_id for s in summaries)
     assert len(groups) == (48 // group_size if group_size > 1 else 1)
     assert {s.policy_update for s in summaries} == {0, 1, 2}
+
+
+@pytest.mark.parametrize(("critic", "fitted"), [("turn", True), ("archer", False)])
+async def test_a_run_that_goes_on_with_a_critic_it_had_none_of_begins_one(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, critic: str, fitted: bool
+) -> None:
+    small = {"episodes_per_iteration": 8, "evaluate_every": 9, "validation_episodes": 2}
+    pretraining = ValuePretrainingConfig(episodes=8, max_epochs=1)
+    grpo = {**small, "advantage": "grpo", "normalisation": "none", "value_pretraining": pretraining}
+    run = tmp_path / "run"
+    await PpoLoop(setting(store, spot, tiny.clone(), run, **grpo, iterations=1)).train()
+    told = (
+        {**method("archer").config, "turn_critic_steps": 1} if critic == "archer" else {"advantage": critic}
+    )
+    loop = PpoLoop(setting(store, spot, tiny.clone(), run, **{**grpo, **told, "iterations": 2}))
+    assert loop.cursor.iteration == 1
+    outcome = await loop.train()
+    assert outcome.metrics["iterations"] == 2
+    assert any(e.name == "ppo/value_pretraining" for e in await store.events_after(0)) == fitted
 
 
 @pytest.mark.parametrize(("solved", "iterations"), [(0.0, 0), (1.0, 2), (None, 2)])
@@ -562,7 +582,7 @@ async def test_an_asynchronous_loop_loses_nothing_over_a_death_and_says_how_old_
     changes: dict[str, Any] = {
         "iterations": 3, "episodes_per_iteration": 16, "evaluate_every": 9, "validation_episodes": 4,
         "value_pretraining": ValuePretrainingConfig(episodes=8, max_epochs=2), "group_size": group_size,
-        "rollouts": "stream", "importance_cap": 2.0, "concurrency": 4,
+        "rollouts": "stream", "importance_cap": 2.0, "concurrency": 4, "entropy_coef": 0.01,
     }  # fmt: skip
     loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **changes))
     learn, taken = loop._learn, list[set[str]]()  # pyright: ignore[reportPrivateUsage]
@@ -777,9 +797,6 @@ async def test_a_policy_plays_against_itself_and_what_is_usual_outlives_a_death(
     assert set(loop.cursor.sides) <= {"worlds/tic-tac-toe:X", "worlds/tic-tac-toe:O"}
     again = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **told, **small))
     assert again.cursor.sides == loop.cursor.sides and loop.cursor.sides
-    refused = PpoLoop(setting(store, spot, tiny, tmp_path / "other", **{**told, "tasks": (SPOT,)}, **small))
-    with pytest.raises(RunRefused, match="cannot be played by both sides"):
-        await refused.train()
 
 
 async def test_an_asynchronous_loop_waits_for_episodes_it_can_learn_from_and_not_for_ever(

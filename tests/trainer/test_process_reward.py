@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -34,3 +36,20 @@ async def test_while_a_call_that_was_given_up_goes_on_no_other_is_begun() -> Non
                 await asyncio.sleep(0.001)
     assert begun == ["hangs", "next"]
     scoring.close()
+
+
+def test_a_call_that_was_given_up_keeps_no_process_from_its_end() -> None:
+    script = """
+import asyncio, time
+from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.process_reward import ScoringThread
+
+scoring = ScoringThread(PpoConfig(scoring_s=0.05, threads=1))
+try:
+    asyncio.run(scoring.run(time.sleep, 600))
+except TimeoutError:
+    print("late")
+scoring.close()
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout) == (0, "late\n"), ended.stderr

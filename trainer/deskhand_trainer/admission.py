@@ -25,6 +25,7 @@ from deskhand_trainer.config import (
 )
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.rollouts import right_answer
+from deskhand_trainer.self_play import GAMES
 
 UNVERIFIED = "none"
 """The verifier of tasks that have none."""
@@ -224,4 +225,23 @@ def refuse_idle(config: PpoConfig) -> None:
             f"field 'turn_limits': they grow from {limits[0]}, and the tasks end after {longest} turns "
             "anyway: begin with fewer, or take longer tasks",
             "turn_limits",
+        )
+    for name in ("success_band", "entropy_band"):
+        band: tuple[float, float] | None = getattr(config, name)
+        if band is not None and band[0] > band[1]:
+            raise RunRefused(
+                f"field {name!r}: nothing lies between {band[0]:g} and {band[1]:g}: give the lower one first",
+                name,
+            )
+    if config.progress_bonus > 0 and config.attempts == 1:
+        raise RunRefused(
+            "field 'progress_bonus': it pays for what a later attempt gains, and there is one: set "
+            "attempts=2, or leave it out",
+            "progress_bonus",
+        )
+    others = sorted(set(config.tasks) - set(GAMES)) if config.rollouts == "self_play" else []
+    if others:
+        raise RunRefused(
+            f"field 'rollouts': {', '.join(others)} cannot be played by both sides; {', '.join(GAMES)} can",
+            "rollouts",
         )

@@ -107,7 +107,7 @@ class PpoConfig:
     scale_by_clipping_bias: bool = False
     """Divide the policy's gradient by the norm of what the clip takes from it, where that is above 1 (S-PPO,
     ST-PPO)."""
-    importance_cap: float | None = field(default=None, metadata=bounds(0))
+    importance_cap: float | None = field(default=None, metadata=bounds(0.01))
     """Weigh by the trainer's over the engine's probability, up to so much (TIS); None: nothing is weighed. On
     turns of older weights REINFORCE needs it, for it has no ratio."""
     entropy_quantile: float = field(default=0.0, metadata=bounds(0, 0.99))

@@ -2,14 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.types import Trajectory
+from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
+from deskhand_sandbox.types import Split
+from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.rollouts import Requester, episode_of
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
 from deskhand_trainer.types import Episode, TrainingSample, last_attempt
+
+Choose: TypeAlias = Callable[[TrajectoryFilter], Awaitable[Sequence[str]]]
+"""Ids of those of the store's episodes that a filter chooses and a run may learn from."""
+
+
+async def successes(choose: Choose, tasks: Sequence[str], split: Split, purpose: str) -> Sequence[str]:
+    """Ids of the successes at the tasks that were recorded for a purpose, oldest first."""
+    labels = {"purpose": purpose}
+    return await choose(
+        TrajectoryFilter(
+            task_ids=tuple(tasks), split=split, outcome=OutcomeFilter.SUCCESS, labels=labels, ended=True
+        )
+    )
+
+
+async def demonstrations(choose: Choose, tasks: Sequence[str], split: Split) -> Sequence[str]:
+    """Ids of the demonstrations of the tasks that rollouts may be played beside, oldest first.
+
+    Raises:
+        RunRefused: there is none.
+    """
+    ids = await successes(choose, tasks, split, "demonstration")
+    if not ids:
+        raise RunRefused(
+            f"the store holds no successful demonstration of {', '.join(tasks)} that the run may roll out "
+            "against: collect some first"
+        )
+    return ids
 
 
 def shown_episodes(

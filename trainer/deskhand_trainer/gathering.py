@@ -17,9 +17,10 @@ from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.types import Trajectory, Watcher
 from deskhand_agent.worker import Job, WorkerSettings, WorkerStats
 from deskhand_flywheel.trajectories import MAX_PAGE
-from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter, TrajectoryPage
+from deskhand_flywheel.types import TrajectoryFilter, TrajectoryPage
 from deskhand_trainer.admission import LoopSeeds
 from deskhand_trainer.curriculum import in_turn, shares, turn_limit, turn_limits
+from deskhand_trainer.demonstrations import Choose, demonstrations, successes
 from deskhand_trainer.early_stop import LowScores
 from deskhand_trainer.errors import RolloutsStalled, RunRefused
 from deskhand_trainer.loop_state import Cursor, PpoSetting
@@ -34,7 +35,7 @@ from deskhand_trainer.rollouts import (
     seed_ranges,
     to_learn_from,
 )
-from deskhand_trainer.self_play import GAMES, games
+from deskhand_trainer.self_play import games
 from deskhand_trainer.semi_online import SemiOnline, all_beside
 from deskhand_trainer.streaming import START, RolloutStream, StreamSettings
 
@@ -120,16 +121,11 @@ class Gatherer:
 
     async def _won(self, purpose: str) -> Sequence[str]:
         """Ids of the store's successes at the tasks that the run may learn from, oldest first."""
-        choose = self._s.choose or self._s.store.trajectory_ids
-        return await choose(
-            TrajectoryFilter(
-                task_ids=self._config.tasks,
-                split=self._seeds.split,
-                outcome=OutcomeFilter.SUCCESS,
-                labels={"purpose": purpose},
-                ended=True,
-            )
-        )
+        return await successes(self._choose, self._config.tasks, self._seeds.split, purpose)
+
+    @property
+    def _choose(self) -> Choose:
+        return self._s.choose or self._s.store.trajectory_ids
 
     async def _readable(self, ids: Sequence[str]) -> list[Trajectory]:
         found, damaged = await readable(self._s.store, ids)
@@ -175,8 +171,6 @@ class Gatherer:
 
     async def _against_itself(self, episodes: int) -> Collected:
         config, cursor = self._config, self._cursor
-        if others := sorted(set(config.tasks) - set(GAMES)):
-            raise RunRefused(f"{', '.join(others)} cannot be played by both sides; {', '.join(GAMES)} can")
         count = -(-episodes // 2)
         numbers = range(cursor.seeds_used, cursor.seeds_used + count)
         cursor.seeds_used += count
@@ -193,12 +187,7 @@ class Gatherer:
     async def _beside_experts(self, episodes: int) -> Collected:
         """The next of the demonstrations, one after another, and again from the first."""
         config = self._config
-        ids = await self._won("demonstration")
-        if not ids:
-            raise RunRefused(
-                f"the store holds no successful demonstration of {', '.join(config.tasks)} that the run may "
-                "roll out against: collect some first"
-            )
+        ids = await demonstrations(self._choose, config.tasks, self._seeds.split)
         return await self._without_sandboxes(
             all_beside(
                 await self._experts(ids, -(-episodes // config.group_size)),

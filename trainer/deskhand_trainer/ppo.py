@@ -254,36 +254,38 @@ class PpoLoop:
     async def _pretrain_value(self) -> None:
         """Fit the critic to the start policy's returns; the arms without a critic skip it."""
         config = self.config.value_pretraining
-        if config.enabled and self.config.algorithm == "ppo" and self.config.by_critic:
-            began, busy = time.monotonic(), self.engine.busy_s
-            self._say("value pretraining")
-            collected = await self.gather.played("value_pretraining", config.episodes)
-            rolled = time.monotonic()
-            shuffle = self.shuffle if self.config.shuffled_rewards else None
-            stored = await self._stored_successes(config)
-            told = await self._episodes(collected, beside=stored)
-            episodes = with_rewards(told, reward_rule(self.config), shuffle=shuffle)
-            own = episodes[: len(episodes) - len(stored)]
-            report = await self._compute(
-                pretrain_value,
-                self.model,
-                by_attempt(episodes, self.config),
-                config,
-                gamma=self.config.gamma,
-                advantage=self.config.advantage,
-                seed=self.config.seed,
-                microbatch=self.config.microbatch,
-                trunk=self.company.trunk,
-                on_epoch=self._beat,
-            )
-            times = self._split(began, busy, rolled)
-            lengths = [len(e.samples) for e in own]
-            self.cursor.account(times, lengths, time.monotonic() - began, iteration=False)
-            if math.isfinite(report.explained_variance):
-                self.cursor.value_explained_variance = report.explained_variance
-            values: dict[str, JsonValue] = {**asdict(report), "success_sampled": success_rate(own)}
-            values |= {"stored": len(stored)}
-            await self.s.reporter.metric("ppo/value_pretraining", values, step=0)
+        # not marked as done where there is nothing to fit: a run may go on with a critic
+        if not (config.enabled and self.config.algorithm == "ppo" and self.config.by_critic):
+            return
+        began, busy = time.monotonic(), self.engine.busy_s
+        self._say("value pretraining")
+        collected = await self.gather.played("value_pretraining", config.episodes)
+        rolled = time.monotonic()
+        shuffle = self.shuffle if self.config.shuffled_rewards else None
+        stored = await self._stored_successes(config)
+        told = await self._episodes(collected, beside=stored)
+        episodes = with_rewards(told, reward_rule(self.config), shuffle=shuffle)
+        own = episodes[: len(episodes) - len(stored)]
+        report = await self._compute(
+            pretrain_value,
+            self.model,
+            by_attempt(episodes, self.config),
+            config,
+            gamma=self.config.gamma,
+            advantage=self.config.advantage,
+            seed=self.config.seed,
+            microbatch=self.config.microbatch,
+            trunk=self.company.trunk,
+            on_epoch=self._beat,
+        )
+        times = self._split(began, busy, rolled)
+        lengths = [len(e.samples) for e in own]
+        self.cursor.account(times, lengths, time.monotonic() - began, iteration=False)
+        if math.isfinite(report.explained_variance):
+            self.cursor.value_explained_variance = report.explained_variance
+        values: dict[str, JsonValue] = {**asdict(report), "success_sampled": success_rate(own)}
+        values |= {"stored": len(stored)}
+        await self.s.reporter.metric("ppo/value_pretraining", values, step=0)
         self.cursor.pretrained = True
         await asyncio.to_thread(self._checkpoint)
 
@@ -393,7 +395,8 @@ class PpoLoop:
         self.cursor = Cursor.restored(state["cursor"])
         self._replay = state.get("replay", {}), state.get("gains", {})
         self.shuffle.set_state(state["shuffle"])
-        if self.turn_critic is not None:
+        # one that the run had none of begins anew
+        if self.turn_critic is not None and state["turn_critic"] is not None:
             self.turn_critic.load(state["turn_critic"])
         restore_random_state(state["rng"])
         confirm(self.s.folder / "best", self.cursor.best_iteration)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, ParamSpec, TypeVar
 
 import torch
@@ -25,13 +28,13 @@ T = TypeVar("T")
 
 class ScoringThread:
     """Where the reward model is asked: a call that was given up goes on, for a thread cannot be stopped, and
-    must neither hold up learning and checkpoints nor have others pile up behind it."""
+    must neither hold up learning, checkpoints and the process's end nor have others pile up behind it."""
 
     def __init__(self, config: PpoConfig) -> None:
         self._limit_s = config.scoring_s
-        self._thread = ThreadPoolExecutor(
-            1, "reward-model", initializer=torch.set_num_threads, initargs=(config.threads,)
-        )
+        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        work = partial(_carry_out, self._calls, threads=config.threads)
+        Thread(target=work, name="reward-model", daemon=True).start()
         self._left: Future[Any] | None = None
         """The last call that nobody waits for; it may go on."""
 
@@ -43,7 +46,8 @@ class ScoringThread:
         """
         if self._left is not None and not self._left.done():
             raise TimeoutError
-        call = self._thread.submit(work, *args, **kwargs)
+        call = Future[T]()
+        self._calls.put((call, partial(work, *args, **kwargs)))
         try:
             async with asyncio.timeout(self._limit_s):
                 return await asyncio.wrap_future(call)
@@ -53,7 +57,21 @@ class ScoringThread:
 
     def close(self) -> None:
         """Waits for nothing."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._calls.put(None)
+
+
+def _carry_out(calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None], *, threads: int) -> None:
+    torch.set_num_threads(threads)
+    while (told := calls.get()) is not None:
+        call, work = told
+        if not call.set_running_or_notify_cancel():
+            continue
+        try:
+            found = work()
+        except Exception as error:  # noqa: BLE001  it is the caller's, and the thread serves others
+            call.set_exception(error)
+        else:
+            call.set_result(found)
 
 
 def judged(model: ProcessRewardModel, episodes: Sequence[Episode], form: ProcessForm) -> list[Episode]:

@@ -7,8 +7,9 @@ from deskhand_agent.notebook import Notebook
 from deskhand_flywheel.lineage import SCORED_BY
 from deskhand_sandbox.base import Capability, SandboxSource
 from deskhand_sandbox.types import JsonValue
-from deskhand_trainer.admission import admit, sandbox_kinds
+from deskhand_trainer.admission import admit, loop_seeds, sandbox_kinds
 from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.demonstrations import demonstrations
 from deskhand_trainer.devices import learning_device
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoSetting
@@ -45,6 +46,9 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
     refuse_unpayable(config, reward_model, of_round=context.spec.folders is not None)
     if config.stop_below is not None and reward_model is None:
         raise RunRefused("field 'stop_below': it needs a process reward model; `train score` makes one")
+    if config.rollouts == "recorded":
+        split = loop_seeds(config.tasks, probe=config.probe).split
+        await demonstrations(context.episodes, config.tasks, split)
     async with (
         context.sandboxes(config.tasks, concurrency=config.concurrency) as source,
         answering(config) as user,
