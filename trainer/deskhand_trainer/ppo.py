@@ -252,9 +252,8 @@ class PpoLoop:
         return await self._compute(shown_episodes, played, self.s.bundle, self.sampled.request)
 
     async def _pretrain_value(self) -> None:
-        """Fit the critic to the start policy's returns; the arms without a critic skip it."""
+        """Fit the critic to the start policy's returns; where there is none, a run that goes on may do it."""
         config = self.config.value_pretraining
-        # not marked as done where there is nothing to fit: a run may go on with a critic
         if not (config.enabled and self.config.algorithm == "ppo" and self.config.by_critic):
             return
         began, busy = time.monotonic(), self.engine.busy_s
@@ -395,8 +394,7 @@ class PpoLoop:
         self.cursor = Cursor.restored(state["cursor"])
         self._replay = state.get("replay", {}), state.get("gains", {})
         self.shuffle.set_state(state["shuffle"])
-        # one that the run had none of begins anew
-        if self.turn_critic is not None and state["turn_critic"] is not None:
-            self.turn_critic.load(state["turn_critic"])
+        if self.turn_critic is not None and (kept := state["turn_critic"]) is not None:
+            self.turn_critic.load(kept)
         restore_random_state(state["rng"])
         confirm(self.s.folder / "best", self.cursor.best_iteration)
