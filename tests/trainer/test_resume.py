@@ -39,6 +39,7 @@ CONFIGS = {
     "replay, curriculum, entropy, self-imitation": replace(
         BASE,
         **{**method("dart").config, "rollouts": "batch"},
+        entropy_coef=0.01,  # where all fail nothing else moves it
         entropy_smoothing=0.05,
         self_imitation=4,
         self_imitation_warmup=3,
