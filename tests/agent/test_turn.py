@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from deskhand_agent.turn import Deadlines, TurnRunner, within
+from deskhand_agent.time_limits import TimeLimit
+from deskhand_agent.turn import Deadlines, TurnRunner
 from deskhand_agent.types import StopReason
 from deskhand_agent.users import Conversation, by_rule
 from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, UnsupportedCapability
@@ -33,7 +34,7 @@ def runner(stub: SimpleNamespace, sandbox: Any, *, seconds: float = 30.0, act_s:
         sandbox,
         stub.Rewards(),
         deadlines=Deadlines(act_s=act_s),
-        ends_at_s=time.monotonic() + seconds,
+        limit=TimeLimit(seconds),
         user=Conversation(by_rule, stub.task(), "", answer_s=1.0),
     )
 
@@ -110,17 +111,3 @@ async def test_an_action_has_the_time_it_takes_in_itself(stub: SimpleNamespace, 
     sandbox.act = slowly
     result = await runner(stub, sandbox, act_s=0.1).run([action], stub.observation())
     assert (result.action_error, sandbox.actions) == (None, [action])
-
-
-async def test_within_cancels_what_is_late() -> None:
-    late = asyncio.Event()
-
-    async def slow() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            late.set()
-
-    with pytest.raises(SandboxTimeout, match="too slow"):
-        await within(0.01, slow(), SandboxTimeout("too slow"))
-    assert late.is_set()
