@@ -106,9 +106,9 @@ class TurnRunner:
         """All of the screen as it was last seen; None before that."""
 
     async def run(self, actions: Sequence[Action], observation: Observation) -> TurnResult:
-        """Carry out the actions in order, until one fails or ends the episode.
+        """Carry out the actions in order, until one fails or ends the episode, or its time is up.
 
-        Where one fails, keys and buttons that were held for it are let go of.
+        Where one fails or comes too late, keys and buttons that were held for it are let go of.
 
         Args:
             observation: what they were decided on; their coordinates are its pixels.
@@ -121,6 +121,11 @@ class TurnRunner:
             self._screen = observation
         result = TurnResult(observation=observation)
         for number, action in enumerate(actions):
+            if number and self._limit.remaining_s <= 0:
+                error = f"the episode's time was up before {type(action).__name__}"
+                late = replace(result, action_error=error)
+                result = await self._let_go(actions[:number], actions[number:], late)
+                return replace(result, stop=result.stop or StopReason.TIME_LIMIT)
             try:
                 action = on_screen(action, observation)
             except InvalidAction as error:

@@ -124,6 +124,14 @@ async def test_the_time_limit_truncates(stub: SimpleNamespace) -> None:
     assert end(trajectory).outcome == Outcome(score=0.0, success=False)
 
 
+async def test_the_time_limit_holds_within_a_turn(stub: SimpleNamespace) -> None:
+    trajectory = await run(stub, CLICK * 9, task=stub.task(9, turns=5, seconds=0.0))
+    assert (end(trajectory).stop_reason, end(trajectory).failure) == (StopReason.TIME_LIMIT, None)
+    (step,) = trajectory.steps
+    assert (step.reward, step.action_error) == (1.0, "the episode's time was up before Click")
+    assert end(trajectory).outcome == Outcome(score=0.0, success=False)
+
+
 async def test_waiting_for_a_rate_limit_is_no_hung_model_and_takes_no_time(stub: SimpleNamespace) -> None:
     policy = stub.Policy()
     act = policy.act

@@ -91,6 +91,25 @@ async def test_what_cannot_be_let_go_of_hides_no_error(stub: SimpleNamespace) ->
     assert (await runner(stub, sandbox).run(actions, stub.observation())).action_error == "first"
 
 
+async def test_actions_that_come_after_the_time_limit_are_left(stub: SimpleNamespace) -> None:
+    sandbox = stub.Sandbox()
+    actions = [KeyDown(key="a"), Click(x=1, y=1), KeyUp(key="b"), KeyUp(key="a"), Finish()]
+    result = await runner(stub, sandbox, seconds=-1.0).run(actions, stub.observation("before"))
+    assert sandbox.actions == [KeyDown(key="a"), KeyUp(key="a")]
+    assert result.stop is StopReason.TIME_LIMIT
+    assert result.action_error == "the episode's time was up before Click"
+    assert (result.reward, result.observation) == (2.0, stub.observation("2"))
+
+
+async def test_what_ended_the_episode_in_its_last_moment_counts(stub: SimpleNamespace) -> None:
+    sandbox = stub.Sandbox()
+    late = runner(stub, sandbox, seconds=-1.0)
+    sandbox.wanted = 1
+    result = await late.run([Click(x=10, y=10), TypeText(text="late")], stub.observation())
+    assert (result.stop, result.action_error) == (StopReason.TERMINATED, None)
+    assert sandbox.actions == [Click(x=10, y=10)]
+
+
 async def test_a_command_gets_the_time_it_asks_for_and_no_more_than_is_left(stub: SimpleNamespace) -> None:
     sandbox = stub.Sandbox(act={0: stub.HANG})
     began = time.monotonic()
