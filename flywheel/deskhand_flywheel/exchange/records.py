@@ -122,11 +122,11 @@ def _said(kind: type[S], name: str, value: JsonObject, trajectory: Trajectory, p
                 raise DamagedInput(where, f"{who!r:.80} holds a NUL or half a surrogate pair: no name can")
             if len(who) > longest:
                 raise DamagedInput(where, f"{who!r:.80} has {len(who)} characters of {longest} at most")
-        for number, value in _numbers(each):
-            if not math.isfinite(value):
-                raise DamagedInput(where, f"{number} is {value}, not a finite number")
-            if number in _SHARES and not 0.0 <= value <= 1.0:
-                raise DamagedInput(where, f"{number} is {value}, not a number from 0 to 1")
+        for field, number in _numbers(each):
+            if not math.isfinite(number):
+                raise DamagedInput(where, f"{field} is {number}, not a finite number")
+            if field in _SHARES and not 0.0 <= number <= 1.0:
+                raise DamagedInput(where, f"{field} is {number}, not a number from 0 to 1")
     return said
 
 

@@ -156,7 +156,7 @@ async def _length(database: Database, read: RowsRead, trajectory_id: str) -> Non
         read.outgrown.append(trajectory_id)
 
 
-def _head(read: RowsRead, head: Row[Any, Any, Any, Any], last_s: float, settle_s: float) -> None:
+def _head(read: RowsRead, head: Row[Any, Any, Any, Any, Any], last_s: float, settle_s: float) -> None:
     read.trajectories += 1
     start = _loaded(read, TrajectoryStart, head.start, head.id, "its start")
     if head.end is not None:
