@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deskhand_agent.errors import AgentError, InferenceTimeout
+from deskhand_agent.time_limits import TimeLimit
 from deskhand_agent.types import Failure, Step, StopReason, TrajectoryEnd, Watcher
 from deskhand_sandbox.errors import (
     LeaseError,
@@ -27,8 +28,8 @@ class StopRules:
 
     turns: int
     """The task's limit, for each attempt anew."""
-    ends_at_s: float
-    """`time.monotonic()` at which the episode's time is up."""
+    limit: TimeLimit
+    """The episode's."""
     void_limit: int = VOID_LIMIT
     watcher: Watcher | None = None
 
@@ -43,7 +44,7 @@ class StopRules:
             return StopReason.DOOMED
         if len(turns) >= self.turns:
             return StopReason.TURN_LIMIT
-        return StopReason.TIME_LIMIT if time.monotonic() >= self.ends_at_s else None
+        return StopReason.TIME_LIMIT if self.limit.remaining_s <= 0 else None
 
 
 def ended(

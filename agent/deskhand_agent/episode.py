@@ -19,7 +19,8 @@ from deskhand_agent.loop import TRY_AGAIN, Loop, told_again
 from deskhand_agent.notebook import Notebook, place_of
 from deskhand_agent.test_time.checking import SelfCheck
 from deskhand_agent.test_time.self_checks import SelfChecks
-from deskhand_agent.turn import Deadlines, TurnRunner, within
+from deskhand_agent.time_limits import TimeLimit, within
+from deskhand_agent.turn import Deadlines, TurnRunner
 from deskhand_agent.types import Policy, Step, StepSink, StopReason, Trajectory, TrajectoryStart, Watcher
 from deskhand_agent.users import Conversation, User, by_rule
 from deskhand_agent.verdicts import Verdicts
@@ -107,25 +108,25 @@ async def run_episode(
         for step in () if branch is None else branch.of.steps[: branch.turn]:
             await sink.step(start.id, step)
             steps.append(step)
-        ends_at_s = time.monotonic() + task.limits.seconds
+        limit = TimeLimit(task.limits.seconds)
         told = Conversation(user, task, start.instruction, answer_s=deadlines.answer_s, earlier=steps)
         loop = Loop(
             start=start,
             sandbox=sandbox,
             policy=policy,
-            turns=TurnRunner(sandbox, verifier, deadlines=deadlines, ends_at_s=ends_at_s, user=told),
-            rules=StopRules(
-                turns=task.limits.turns, ends_at_s=ends_at_s, void_limit=void_limit, watcher=watcher
-            ),
+            turns=TurnRunner(sandbox, verifier, deadlines=deadlines, limit=limit, user=told),
+            rules=StopRules(turns=task.limits.turns, limit=limit, void_limit=void_limit, watcher=watcher),
             verdicts=Verdicts(verifier=verifier, sandbox=sandbox, verify_s=deadlines.verify_s),
             sink=sink,
             deadlines=deadlines,
+            limit=limit,
             checks=SelfChecks(self_check, model_s=deadlines.model_s),
             attempts=attempts,
             crossroads=crossroads,
             steps=steps,
         )
-        end = await loop.work(ready.observation)
+        with limit.running():
+            end = await loop.work(ready.observation)
     except (SandboxError, AgentError) as error:
         end = failed_end(error, after_setup=begun)
     except asyncio.CancelledError as error:

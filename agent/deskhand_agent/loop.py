@@ -10,7 +10,8 @@ from deskhand_agent.ending import StopRules, ended
 from deskhand_agent.errors import InferenceTimeout
 from deskhand_agent.last_words import last_words
 from deskhand_agent.test_time.self_checks import Seen, SelfChecks
-from deskhand_agent.turn import Deadlines, TurnRunner, within
+from deskhand_agent.time_limits import TimeLimit, within
+from deskhand_agent.turn import Deadlines, TurnRunner
 from deskhand_agent.types import (
     Context,
     Oracle,
@@ -48,6 +49,8 @@ class Loop:
     verdicts: Verdicts
     sink: StepSink
     deadlines: Deadlines
+    limit: TimeLimit
+    """The episode's."""
     checks: SelfChecks
     attempts: int
     """Left, the one under way among them."""
@@ -64,21 +67,21 @@ class Loop:
         """
         answer = last_words(action for step in self.steps for action in step.decision.actions)
         while True:
-            asked = time.monotonic()
+            asked, extended_s = time.monotonic(), self.limit.extended_s
             context = self._remembered(observation)
             late = InferenceTimeout(f"no decision within {self.deadlines.model_s:g} s")
             decision = await within(self.deadlines.model_s, self.policy.act(context), late)
             decided = time.monotonic()
             if decision.review is not None:
                 # a person's time is not the agent's
-                asked += decision.review.waited_s
-                self.turns.extend(decision.review.waited_s)
-                self.rules.ends_at_s += decision.review.waited_s
+                self.limit.extend(decision.review.waited_s)
+            waited_s = self.limit.extended_s - extended_s
             if self.crossroads is not None:
                 kept = self.crossroads.passed(len(self.steps), decision, self.sandbox)
                 await within(self.deadlines.reset_s, kept, self._slow("a snapshot"))
             result = await self.turns.run(decision.actions, observation)
-            model_ms, act_ms = (decided - asked) * 1000, (time.monotonic() - decided) * 1000
+            model_ms = (decided - asked - waited_s) * 1000
+            act_ms = (time.monotonic() - decided) * 1000
             step = result.step(len(self.steps), observation, decision, model_ms=model_ms, act_ms=act_ms)
             observation = result.observation
             answer = result.answer if result.answer is not None else answer

@@ -13,7 +13,7 @@ from typing import Protocol
 from deskhand_agent.errors import InferenceTimeout
 from deskhand_agent.grammar import format_reply
 from deskhand_agent.reviewing import PersonsAnswer, reviewed
-from deskhand_agent.turn import within
+from deskhand_agent.time_limits import within
 from deskhand_agent.types import (
     Connected,
     Context,

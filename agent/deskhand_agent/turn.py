@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from deskhand_agent.test_time.zoom import on_screen, zoomed
+from deskhand_agent.time_limits import TimeLimit, within
 from deskhand_agent.types import Decision, Step, StepTimings, StopReason
 from deskhand_agent.users import Conversation
 from deskhand_sandbox.base import RewardingVerifier, Sandbox, Verifier
@@ -29,8 +29,6 @@ from deskhand_sandbox.types import (
     Zoom,
 )
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deadlines:
@@ -39,7 +37,7 @@ class Deadlines:
     reset_s: float = 90.0
     """Setting a task up."""
     model_s: float = 120.0
-    """One decision."""
+    """One decision; what it waits for its turn at a rate limit is not counted."""
     act_s: float = 45.0
     """One action, beyond the time the action itself asks for."""
     verify_s: float = 45.0
@@ -92,22 +90,25 @@ class TurnRunner:
         verifier: Verifier,
         *,
         deadlines: Deadlines,
-        ends_at_s: float,
+        limit: TimeLimit,
         user: Conversation,
     ) -> None:
+        """
+        Args:
+            limit: the episode's.
+        """
         self._sandbox = sandbox
         self._verifier = verifier
         self._deadlines = deadlines
-        self._ends_at_s = ends_at_s
-        """`time.monotonic()` at which the episode's time is up."""
+        self._limit = limit
         self._user = user
         self._screen: Observation | None = None
         """All of the screen as it was last seen; None before that."""
 
     async def run(self, actions: Sequence[Action], observation: Observation) -> TurnResult:
-        """Carry out the actions in order, until one fails or ends the episode.
+        """Carry out the actions in order, until one fails or ends the episode, or its time is up.
 
-        Where one fails, keys and buttons that were held for it are let go of.
+        Where one fails or comes too late, keys and buttons that were held for it are let go of.
 
         Args:
             observation: what they were decided on; their coordinates are its pixels.
@@ -120,6 +121,11 @@ class TurnRunner:
             self._screen = observation
         result = TurnResult(observation=observation)
         for number, action in enumerate(actions):
+            if number and self._limit.remaining_s <= 0:
+                error = f"the episode's time was up before {type(action).__name__}"
+                late = replace(result, action_error=error)
+                result = await self._let_go(actions[:number], actions[number:], late)
+                return replace(result, stop=result.stop or StopReason.TIME_LIMIT)
             try:
                 action = on_screen(action, observation)
             except InvalidAction as error:
@@ -134,10 +140,6 @@ class TurnRunner:
             if result.stop is not None:
                 break
         return result
-
-    def extend(self, seconds: float) -> None:
-        """Give the episode more time."""
-        self._ends_at_s += seconds
 
     async def _let_go(self, done: Sequence[Action], left: Sequence[Action], result: TurnResult) -> TurnResult:
         """Carry out what of the actions left undone ends what those that were done began to hold."""
@@ -204,13 +206,4 @@ class TurnRunner:
                 return action
 
     def _remaining_s(self) -> float:
-        return max(0.1, self._ends_at_s - time.monotonic())
-
-
-async def within(seconds: float, work: Awaitable[T], error: Exception) -> T:
-    """The result of `work`, or `error` once it has taken `seconds`."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await work
-    except TimeoutError:
-        raise error from None
+        return max(0.1, self._limit.remaining_s)

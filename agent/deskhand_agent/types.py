@@ -240,7 +240,7 @@ class StepTimings:
     """Where the time of a step went, all in milliseconds."""
 
     model_ms: float
-    """Waiting for the decision."""
+    """Waiting for the decision, but not for a person's word on it or for a turn at a rate limit."""
     act_ms: float
     """Carrying it out, settle time included."""
     settle_ms: float

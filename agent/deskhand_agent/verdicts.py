@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deskhand_agent.turn import within
+from deskhand_agent.time_limits import within
 from deskhand_agent.types import StopReason
 from deskhand_sandbox.base import GivenUpVerifier, Sandbox, Verifier
 from deskhand_sandbox.errors import NoVerifier, VerifierError

@@ -29,7 +29,8 @@ from deskhand_agent.jobs import Job as Job
 from deskhand_agent.jobs import JobQueue
 from deskhand_agent.notebook import Notebook
 from deskhand_agent.test_time.checking import SelfCheck
-from deskhand_agent.turn import Deadlines, within
+from deskhand_agent.time_limits import within
+from deskhand_agent.turn import Deadlines
 from deskhand_agent.types import Failure, Policy, StepSink, Trajectory, TrajectoryStart, Watcher
 from deskhand_agent.users import User, by_rule
 from deskhand_sandbox import logs

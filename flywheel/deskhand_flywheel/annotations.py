@@ -17,14 +17,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_agent.ids import new_id
 from deskhand_flywheel import tables
 from deskhand_flywheel.errors import (
-    InvalidScore,
     NotTheirs,
     StillRunning,
     UnknownAnnotation,
     UnknownStep,
 )
 from deskhand_flywheel.outcome_scores import OutcomeScores
-from deskhand_flywheel.parts import column_text
+from deskhand_flywheel.parts import checked, column_text
 from deskhand_flywheel.recording import unknown
 from deskhand_flywheel.types import HUMAN, Note, OutcomeScore, StepScore
 
@@ -54,11 +53,10 @@ class Annotations(OutcomeScores):
             StillRunning: the episode has not ended: what a step was good for is not known yet.
             StorageFull, StoreUnavailable, StoreClosed: nothing was written.
         """
-        if not 0.0 <= score <= 1.0:
-            raise InvalidScore(f"score: {score} is not from 0 (bad) to 1 (good)")
         scorer, rationale = scorer_of(annotator), column_text(reason) or None
+        score = checked(score, by=scorer)
         table, keys = _marks(trajectory_id, step_index, scorer)
-        row = {**keys, "score": float(score), "rationale": rationale, "scored_at_s": time.time()}
+        row = {**keys, "score": score, "rationale": rationale, "scored_at_s": time.time()}
         insert = self.insert_or_replace(table, ("score", "rationale", "scored_at_s"))
 
         async def write(connection: AsyncConnection) -> None:

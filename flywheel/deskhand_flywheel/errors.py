@@ -22,7 +22,7 @@ FlywheelError
 │   └── UnknownPolicy            carries the nearest ids
 ├── InvalidQuery                 a cursor, limit or filter that makes no sense
 ├── InvalidReviewRules           rules of disagreement that are not as such rules are; names the field
-├── AnnotationRefused            a mark or note that cannot be taken
+├── AnnotationRefused            a score, mark or note that cannot be taken
 │   ├── InvalidScore             not from 0 to 1
 │   ├── NotTheirs                it is another annotator's
 │   └── StillRunning             the episode has not ended
@@ -163,7 +163,7 @@ class InvalidReviewRules(FlywheelError):
 
 
 class AnnotationRefused(FlywheelError):
-    """A mark or note that cannot be taken."""
+    """A score, mark or note that cannot be taken."""
 
 
 class InvalidScore(AnnotationRefused):

@@ -9,7 +9,7 @@ from sqlalchemy import exists, select
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.filters import has_steps, whole_trajectories
-from deskhand_flywheel.parts import StorePart, column_text
+from deskhand_flywheel.parts import StorePart, checked, column_text
 from deskhand_flywheel.types import OutcomeScore, TrajectoryFilter
 
 
@@ -23,6 +23,7 @@ class OutcomeScores(StorePart):
             replace: False leaves what a scorer has said already.
 
         Raises:
+            InvalidScore: one is not from 0 to 1; none was kept.
             UnknownTrajectory: a score is for an episode that is not in the store; none was kept.
             StorageFull, StoreUnavailable, StoreClosed: none was kept.
         """
@@ -31,7 +32,7 @@ class OutcomeScores(StorePart):
             {
                 "trajectory_id": score.trajectory_id,
                 "scorer": score.scorer,
-                "score": float(score.score),
+                "score": checked(score.score, by=score.scorer),
                 "rationale": score.rationale and column_text(score.rationale),
                 "scored_at_s": now if score.scored_at_s is None else score.scored_at_s,
             }

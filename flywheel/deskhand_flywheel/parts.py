@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel.blobs import BlobStore
 from deskhand_flywheel.database import Database
-from deskhand_flywheel.errors import UnknownTrajectory
+from deskhand_flywheel.errors import InvalidScore, UnknownTrajectory
 from deskhand_flywheel.writer import GroupWriter
 
 
@@ -63,6 +63,17 @@ def insert_new(on_sqlite: bool, table: Table) -> Insert:
     insert = sqlite.insert(table) if on_sqlite else postgresql.insert(table)
     # without the option psycopg's count is gone with its cursor
     return insert.on_conflict_do_nothing().execution_options(preserve_rowcount=True)
+
+
+def checked(score: float, *, by: str, what: str = "score") -> float:
+    """The score.
+
+    Raises:
+        InvalidScore: it is not from 0 to 1.
+    """
+    if not 0.0 <= score <= 1.0:
+        raise InvalidScore(f"{what}: {score} of {by} is not from 0 (bad) to 1 (good)")
+    return float(score)
 
 
 def column_text(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -53,7 +53,7 @@ class Recording(Citing):
 
         Raises:
             UnknownTrajectory: `begin` was not called for it.
-            ConflictingRecord: another step has that index.
+            ConflictingRecord: another step has that index, or the episode has ended without it.
             MalformedRecord: its reward is no finite number.
             MissingBlob: a picture came without data and is not in the blob store.
             StorageFull, StoreUnavailable, StoreClosed: nothing was written.
@@ -144,14 +144,25 @@ class Recording(Citing):
             return
         await refuse_condemned(connection, {digest for row in rows for digest in row.digests})
         table = tables.steps
-        added = await connection.execute(self.insert_new(table), [row.values for row in rows])
-        if added.rowcount == len(rows):
+        ended = await self._ended(connection, {row.values["trajectory_id"] for row in rows})
+        fresh = [row.values for row in rows if row.values["trajectory_id"] not in ended]
+        added = (await connection.execute(self.insert_new(table), fresh)).rowcount if fresh else 0
+        if added == len(rows):
             return
         for row in rows:
             name, index = row.values["trajectory_id"], row.values["step_index"]
             of_this = (table.c.trajectory_id == name, table.c.step_index == index)
             found = await connection.scalar(select(table.c.step).where(*of_this))
+            if found is None:
+                raise ConflictingRecord(f"trajectory {name} has ended without a step {index}")
             _same(found, row.values["step"], f"step {index} of trajectory {name}")
+
+    async def _ended(self, connection: AsyncConnection, ids: Collection[str]) -> set[str]:
+        """Which of these trajectories have ended; none does while this transaction lasts."""
+        table = tables.trajectories
+        query = select(table.c.id, table.c.end.is_not(None)).where(table.c.id.in_(ids)).order_by(table.c.id)
+        rows = (await connection.execute(query.with_for_update(read=True))).all()
+        return {name for name, ended in rows if ended}
 
     async def _write_end(self, trajectory_id: str, end: TrajectoryEnd, connection: AsyncConnection) -> None:
         table, text = tables.trajectories, dumps(end)
@@ -162,10 +173,12 @@ class Recording(Citing):
             "failure": end.failure.value if end.failure else None,
             "success": end.outcome.success if end.outcome else None,
             "score": end.outcome.score if end.outcome else None,
-            "length": _steps_of(trajectory_id),
+            "length": steps_of(trajectory_id),
             "end": text,
             "stored_at_s": time.time(),
         }
+        # PostgreSQL counts the steps as they are after those who write one have committed
+        await connection.execute(select(table.c.id).where(table.c.id == trajectory_id).with_for_update())
         running = (table.c.id == trajectory_id, table.c.end.is_(None))
         changed = await connection.execute(update(table).where(*running).values(row))
         if changed.rowcount == 0:
@@ -227,7 +240,8 @@ def said(step: Step) -> str | None:
     return column_text("\n".join(parts)) or None
 
 
-def _steps_of(trajectory_id: str) -> ScalarSelect[int]:
+def steps_of(trajectory_id: str) -> ScalarSelect[int]:
+    """How many steps a trajectory has."""
     steps = tables.steps
     return select(func.count()).where(steps.c.trajectory_id == trajectory_id).scalar_subquery()
 

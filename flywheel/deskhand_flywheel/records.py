@@ -66,7 +66,7 @@ def decode(kind: type[T], value: JsonValue) -> T:
     """
     try:
         return cast(T, _codec(kind)[1](value))
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
         name = getattr(kind, "__name__", str(kind))
         raise MalformedRecord(f"not a {name}: {error!r}") from error
 

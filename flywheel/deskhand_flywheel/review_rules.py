@@ -54,7 +54,7 @@ def read_review_rules(values: Mapping[str, object], below: ReviewRules | None = 
     laid: dict[str, object] = dict(own if below is None else review_values(below))
     for name, value in values.items():
         if name not in _NAMES:
-            near = difflib.get_close_matches(name, _NAMES, n=1, cutoff=0.5)
+            near = difflib.get_close_matches(str(name), _NAMES, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(_NAMES)}"
             raise InvalidReviewRules(f"no rule {name!r}; {hint}")
         under = laid[name]

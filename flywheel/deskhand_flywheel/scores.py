@@ -10,7 +10,7 @@ from sqlalchemy import Row, select
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.filters import has_step_without, whole_trajectories
-from deskhand_flywheel.parts import column_text
+from deskhand_flywheel.parts import checked, column_text
 from deskhand_flywheel.trajectories import Trajectories
 from deskhand_flywheel.types import StepScore, TrajectoryFilter
 
@@ -25,6 +25,7 @@ class Scores(Trajectories):
             replace: False leaves what a scorer has said already.
 
         Raises:
+            InvalidScore: one is not from 0 to 1; none was kept.
             UnknownTrajectory: a score is for a step that is not in the store; none was kept.
             StorageFull, StoreUnavailable, StoreClosed: none was kept.
         """
@@ -34,7 +35,7 @@ class Scores(Trajectories):
                 "trajectory_id": score.trajectory_id,
                 "step_index": score.step_index,
                 "scorer": score.scorer,
-                "score": float(score.score),
+                "score": checked(score.score, by=score.scorer),
                 "rationale": score.rationale and column_text(score.rationale),
                 "scored_at_s": now if score.scored_at_s is None else score.scored_at_s,
             }

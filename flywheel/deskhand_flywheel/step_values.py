@@ -10,10 +10,12 @@ from sqlalchemy import select
 from deskhand_flywheel import tables
 from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.filters import has_step_without, whole_trajectories
+from deskhand_flywheel.parts import checked
 from deskhand_flywheel.trajectories import Trajectories
 from deskhand_flywheel.types import StepValue, TrajectoryFilter
 
-_VALUES = ("before", "before_error", "after", "after_error", "continuations", "exact")
+_SHARES = ("before", "before_error", "after", "after_error")
+_VALUES = (*_SHARES, "continuations", "exact")
 
 
 class StepValues(Trajectories):
@@ -26,6 +28,7 @@ class StepValues(Trajectories):
             replace: False leaves what a labeller has said already.
 
         Raises:
+            InvalidScore: one is not from 0 to 1; none was kept.
             UnknownTrajectory: a value is for a step that is not in the store; none was kept.
             StorageFull, StoreUnavailable, StoreClosed: none was kept.
         """
@@ -36,7 +39,9 @@ class StepValues(Trajectories):
                 "step_index": value.step_index,
                 "labeller": value.labeller,
                 "labelled_at_s": now if value.labelled_at_s is None else value.labelled_at_s,
-                **{name: getattr(value, name) for name in _VALUES},
+                **{name: checked(getattr(value, name), by=value.labeller, what=name) for name in _SHARES},
+                "continuations": value.continuations,
+                "exact": value.exact,
             }
             for value in values
         ]

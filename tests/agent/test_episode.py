@@ -10,6 +10,7 @@ import pytest
 from deskhand_agent.episode import run_episode
 from deskhand_agent.errors import EndpointError, InferenceTimeout, OracleError
 from deskhand_agent.sinks import MemorySink
+from deskhand_agent.time_limits import waiting_ones_turn
 from deskhand_agent.turn import Deadlines
 from deskhand_agent.types import Decision, Failure, Step, StopReason, Trajectory, TrajectoryEnd
 from deskhand_agent.users import NOBODY, SILENT, Question
@@ -121,6 +122,30 @@ async def test_the_time_limit_truncates(stub: SimpleNamespace) -> None:
     assert (end(trajectory).stop_reason, end(trajectory).failure) == (StopReason.TIME_LIMIT, None)
     assert trajectory.steps
     assert end(trajectory).outcome == Outcome(score=0.0, success=False)
+
+
+async def test_the_time_limit_holds_within_a_turn(stub: SimpleNamespace) -> None:
+    trajectory = await run(stub, CLICK * 9, task=stub.task(9, turns=5, seconds=0.0))
+    assert (end(trajectory).stop_reason, end(trajectory).failure) == (StopReason.TIME_LIMIT, None)
+    (step,) = trajectory.steps
+    assert (step.reward, step.action_error) == (1.0, "the episode's time was up before Click")
+    assert end(trajectory).outcome == Outcome(score=0.0, success=False)
+
+
+async def test_waiting_for_a_rate_limit_is_no_hung_model_and_takes_no_time(stub: SimpleNamespace) -> None:
+    policy = stub.Policy()
+    act = policy.act
+
+    async def paced(context: Any) -> Decision:
+        with waiting_ones_turn():
+            await asyncio.sleep(0.6)
+        return await act(context)
+
+    policy.act = paced
+    limits = {"deadlines": Deadlines(model_s=0.5), "task": stub.task(2, seconds=0.5)}
+    trajectory = await run(stub, policy=policy, **limits)
+    assert (end(trajectory).stop_reason, end(trajectory).failure) == (StopReason.TERMINATED, None)
+    assert all(0 <= step.timings.model_ms < 600 for step in trajectory.steps)
 
 
 async def test_giving_up_ends_the_episode_with_a_verdict(stub: SimpleNamespace) -> None:

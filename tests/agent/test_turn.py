@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from deskhand_agent.turn import Deadlines, TurnRunner, within
+from deskhand_agent.time_limits import TimeLimit
+from deskhand_agent.turn import Deadlines, TurnRunner
 from deskhand_agent.types import StopReason
 from deskhand_agent.users import Conversation, by_rule
 from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, UnsupportedCapability
@@ -33,7 +34,7 @@ def runner(stub: SimpleNamespace, sandbox: Any, *, seconds: float = 30.0, act_s:
         sandbox,
         stub.Rewards(),
         deadlines=Deadlines(act_s=act_s),
-        ends_at_s=time.monotonic() + seconds,
+        limit=TimeLimit(seconds),
         user=Conversation(by_rule, stub.task(), "", answer_s=1.0),
     )
 
@@ -90,6 +91,25 @@ async def test_what_cannot_be_let_go_of_hides_no_error(stub: SimpleNamespace) ->
     assert (await runner(stub, sandbox).run(actions, stub.observation())).action_error == "first"
 
 
+async def test_actions_that_come_after_the_time_limit_are_left(stub: SimpleNamespace) -> None:
+    sandbox = stub.Sandbox()
+    actions = [KeyDown(key="a"), Click(x=1, y=1), KeyUp(key="b"), KeyUp(key="a"), Finish()]
+    result = await runner(stub, sandbox, seconds=-1.0).run(actions, stub.observation("before"))
+    assert sandbox.actions == [KeyDown(key="a"), KeyUp(key="a")]
+    assert result.stop is StopReason.TIME_LIMIT
+    assert result.action_error == "the episode's time was up before Click"
+    assert (result.reward, result.observation) == (2.0, stub.observation("2"))
+
+
+async def test_what_ended_the_episode_in_its_last_moment_counts(stub: SimpleNamespace) -> None:
+    sandbox = stub.Sandbox()
+    late = runner(stub, sandbox, seconds=-1.0)
+    sandbox.wanted = 1
+    result = await late.run([Click(x=10, y=10), TypeText(text="late")], stub.observation())
+    assert (result.stop, result.action_error) == (StopReason.TERMINATED, None)
+    assert sandbox.actions == [Click(x=10, y=10)]
+
+
 async def test_a_command_gets_the_time_it_asks_for_and_no_more_than_is_left(stub: SimpleNamespace) -> None:
     sandbox = stub.Sandbox(act={0: stub.HANG})
     began = time.monotonic()
@@ -110,17 +130,3 @@ async def test_an_action_has_the_time_it_takes_in_itself(stub: SimpleNamespace, 
     sandbox.act = slowly
     result = await runner(stub, sandbox, act_s=0.1).run([action], stub.observation())
     assert (result.action_error, sandbox.actions) == (None, [action])
-
-
-async def test_within_cancels_what_is_late() -> None:
-    late = asyncio.Event()
-
-    async def slow() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            late.set()
-
-    with pytest.raises(SandboxTimeout, match="too slow"):
-        await within(0.01, slow(), SandboxTimeout("too slow"))
-    assert late.is_set()

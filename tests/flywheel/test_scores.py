@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from flywheel_episodes import make_end, make_start, make_step, make_trajectory, write
 
-from deskhand_flywheel.errors import UnknownTrajectory
+from deskhand_flywheel.errors import InvalidScore, UnknownTrajectory
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import StepScore, TrajectoryFilter
+from deskhand_flywheel.types import OutcomeScore, StepScore, StepValue, TrajectoryFilter
 
 DATABASES = ("sqlite", "postgresql")
 
@@ -38,6 +40,34 @@ async def test_a_score_for_no_step_is_refused_and_keeps_none(store: Store) -> No
         await store.add_scores([_score("a", 0), _score("a", 3)])
     assert await store.scores("a") == ()
     await store.add_scores([])
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf, -0.01, 7.5])
+async def test_what_is_no_score_is_refused_and_keeps_none(store: Store, score: float) -> None:
+    await write(store, make_trajectory("a", end=make_end()))
+    with pytest.raises(InvalidScore, match="of prm:1 is not from 0"):
+        await store.add_scores([_score("a", 0), _score("a", 1, score)])
+    judged = OutcomeScore(trajectory_id="a", score=score, scorer="judge:m@1")
+    with pytest.raises(InvalidScore, match="of judge:m@1 is not from 0"):
+        await store.add_outcome_scores([judged])
+    value = StepValue(
+        trajectory_id="a",
+        step_index=0,
+        labeller="mc",
+        before=0.5,
+        before_error=0.1,
+        after=score,
+        after_error=0.0,
+        continuations=4,
+        exact=True,
+    )
+    with pytest.raises(InvalidScore, match=r"after: .* of mc is not from 0"):
+        await store.add_step_values([value])
+    assert (await store.scores("a"), await store.outcome_scores("a"), await store.step_values()) == (
+        (),
+        (),
+        (),
+    )
 
 
 async def test_unscored_are_whole_episodes_with_a_step_this_scorer_has_not_seen(store: Store) -> None:

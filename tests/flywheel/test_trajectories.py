@@ -81,6 +81,25 @@ async def test_writing_something_else_under_the_same_name_is_refused(store: Stor
     assert await store.trajectory("a") == trajectory
 
 
+async def test_an_episode_that_has_ended_takes_no_further_step(store: Store) -> None:
+    trajectory = make_trajectory("a", end=make_end())
+    await write(store, trajectory)
+    await store.begin(make_start("b"))
+    results = await asyncio.gather(
+        store.step("a", make_step(3)),
+        store.step("a", trajectory.steps[2]),
+        store.step("b", make_step(0)),
+        return_exceptions=True,
+    )
+    assert [type(result) for result in results] == [ConflictingRecord, type(None), type(None)]
+    assert "trajectory a has ended without a step 3" in str(results[0])
+    longer = make_trajectory("a", steps=(*trajectory.steps, make_step(3)))
+    with pytest.raises(ConflictingRecord):
+        await store.add_trajectory(longer)
+    assert await store.trajectory("a") == trajectory
+    assert (await store.summary("a")).steps == 3
+
+
 async def test_of_steps_written_at_once_only_the_odd_one_fails(store: Store) -> None:
     await store.begin(make_start("a"))
     await store.step("a", make_step(0))

@@ -142,11 +142,12 @@ class ApiClient:
             InferenceTimeout: the last request passed its deadline.
             EndpointError: the last request was refused or broke, or what came back makes no sense.
         """
-        began_s, troubles, waited_s = time.monotonic(), Counter[Trouble](), 0.0
+        began_s, troubles, waited_s = math.inf, Counter[Trouble](), 0.0
         while True:
             asked_s = time.monotonic()
             taken = await self._pace.begin()
             waited_s += time.monotonic() - asked_s
+            began_s = min(began_s, time.monotonic())
             got = await self._once(path, body, read)
             if not isinstance(got, _Missed):
                 content, usage = got

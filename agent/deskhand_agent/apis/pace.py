@@ -6,6 +6,8 @@ import asyncio
 import math
 import time
 
+from deskhand_agent.time_limits import waiting_ones_turn
+
 
 class Pace:
     """Requests and tokens a minute, each a bucket that fills evenly and holds one minute's worth.
@@ -30,15 +32,16 @@ class Pace:
 
     async def begin(self) -> float:
         """Wait for one's turn; returns the tokens taken, for `settle`."""
-        async with self._turn:
-            pause_s = self._pause_s()
-            while pause_s > 0:
-                # the server may ask for more meanwhile
-                await asyncio.sleep(pause_s)
+        with waiting_ones_turn():
+            async with self._turn:
                 pause_s = self._pause_s()
-            taken = self._expected
-            self._take(1.0, taken)
-            return taken
+                while pause_s > 0:
+                    # the server may ask for more meanwhile
+                    await asyncio.sleep(pause_s)
+                    pause_s = self._pause_s()
+                taken = self._expected
+                self._take(1.0, taken)
+                return taken
 
     def settle(self, taken: float, cost: float) -> None:
         """Say how many tokens a request cost that took so many; 0: it came to nothing."""

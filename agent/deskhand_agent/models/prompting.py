@@ -106,8 +106,9 @@ def decode_reply(bundle: ModelBundle, ids: Sequence[int]) -> str:
 
 
 def encode_text(bundle: ModelBundle, text: str) -> list[int]:
-    """Ids of plain text; "<|im_end|>" written in it stays text."""
-    return list(bundle.tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"])
+    """Ids of plain text; "<|im_end|>" written in it stays text, half a surrogate pair becomes "\ufffd"."""
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return list(bundle.tokenizer(whole, add_special_tokens=False, split_special_tokens=True)["input_ids"])
 
 
 def image_run(bundle: ModelBundle, image: Image) -> list[int]:

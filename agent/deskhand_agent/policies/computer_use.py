@@ -197,7 +197,8 @@ def items_of(step: Step, kinds: frozenset[str]) -> list[Item] | None:
     if not isinstance(items, list) or not items:
         return None
     known = all(
-        isinstance(item, dict) and cast("Item", item).get("type") in kinds
+        # of an odd type, as an endpoint may send one: it need not have a hash
+        isinstance(item, dict) and str(cast("Item", item).get("type")) in kinds
         for item in cast("list[object]", items)
     )
     return cast("list[Item]", items) if known else None

@@ -155,11 +155,15 @@ def shrunk(image: Image, size_px: tuple[int, int]) -> Image:
     """A picture of this width and height; itself where it has them.
 
     Raises:
-        EndpointError: it has no bytes.
+        EndpointError: it has no bytes, or they are no picture.
     """
     if (image.width_px, image.height_px) == size_px:
         return image
     from PIL import Image as Picture
 
-    with Picture.open(io.BytesIO(data_of(image))) as picture:
-        return encoded(picture.convert("RGB").resize(size_px, Picture.Resampling.LANCZOS))
+    data = data_of(image)
+    try:
+        with Picture.open(io.BytesIO(data)) as picture:
+            return encoded(picture.convert("RGB").resize(size_px, Picture.Resampling.LANCZOS))
+    except (OSError, SyntaxError, ValueError, Picture.DecompressionBombError) as error:
+        raise EndpointError(f"image {image.digest[:12]} is not a readable picture: {error}") from error

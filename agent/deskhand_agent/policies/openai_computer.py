@@ -180,6 +180,7 @@ class OpenAIComputerPolicy:
         checks = [
             str(check.get("message") or check.get("code"))
             for item in said.items
+            if item.get("type") == "computer_call"
             for check in item.get("pending_safety_checks") or ()
         ]
         if checks and not self.settings.acknowledge_safety_checks:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from deskhand_agent.accounts import spent, together
 from deskhand_agent.errors import InferenceTimeout
 from deskhand_agent.test_time.checking import NOT_DONE, Check, SelfCheck
-from deskhand_agent.turn import within
+from deskhand_agent.time_limits import within
 from deskhand_agent.types import Context, Step
 from deskhand_sandbox.types import Observation
 

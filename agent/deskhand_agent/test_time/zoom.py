@@ -6,7 +6,7 @@ import io
 from dataclasses import replace
 
 from deskhand_agent.coordinates import Part
-from deskhand_sandbox.errors import InvalidAction
+from deskhand_sandbox.errors import InfrastructureError, InvalidAction
 from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.types import Action, Observation, Point, Region, Zoom
 
@@ -36,6 +36,7 @@ def zoomed(action: Zoom, screen: Observation) -> Observation:
 
     Raises:
         InvalidAction: the part does not lie on the screen, or is too small or too thin to show anything.
+        InfrastructureError: the screenshot is no picture that can be read.
     """
     from PIL import Image as Picture
 
@@ -44,8 +45,11 @@ def zoomed(action: Zoom, screen: Observation) -> Observation:
     width, height = right - left, bottom - top
     scale = min(screen.size_px[0] / width, screen.size_px[1] / height)
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    with Picture.open(io.BytesIO(screen.screenshot.data or b"")) as picture:
-        part = picture.convert("RGB").resize(size, Picture.Resampling.LANCZOS, box=region)
+    try:
+        with Picture.open(io.BytesIO(screen.screenshot.data or b"")) as picture:
+            part = picture.convert("RGB").resize(size, Picture.Resampling.LANCZOS, box=region)
+    except (OSError, SyntaxError, ValueError, Picture.DecompressionBombError) as error:
+        raise InfrastructureError(f"the screenshot is not a readable picture: {error}") from error
     return replace(screen, screenshot=encoded(part), region=region, output=None, settled_ms=0.0)
 
 

@@ -6,13 +6,13 @@ asks. After MUA-RL (arXiv:2508.18669).
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from deskhand_agent.errors import InferenceError
+from deskhand_agent.time_limits import within
 from deskhand_agent.types import Step
 from deskhand_sandbox.types import AskUser, Task
 
@@ -98,8 +98,7 @@ class Conversation:
             text=text, task=self._task, instruction=self._instruction, before=tuple(self._before)
         )
         try:
-            async with asyncio.timeout(within_s):
-                return await self._user(question) or SILENT
+            return await within(within_s, self._user(question), TimeoutError()) or SILENT
         except TimeoutError:
             return SILENT
         except InferenceError:

@@ -107,7 +107,10 @@ async def _check(store: Store, new: Trajectory) -> None:
     both = min(len(known.steps), len(new.steps))
     ends = known.end is not None and new.end is not None
     same = known.start == new.start and known.steps[:both] == new.steps[:both]
-    if not same or (ends and (known.end, len(known.steps)) != (new.end, len(new.steps))):
+    # of an episode that has ended nobody else has more
+    most = max(len(known.steps), len(new.steps))
+    cut = any(each.end is not None and len(each.steps) < most for each in (known, new))
+    if not same or cut or (ends and known.end != new.end):
         raise ConflictingRecord(
             f"trajectory {new.id} is in the store with other content; nothing was imported"
         )

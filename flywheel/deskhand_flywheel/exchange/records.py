@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -25,6 +26,7 @@ KEY = "deskhand"
 """Where others' JSON carries ours."""
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 """A later export names files after it."""
+_SHARES = ("score", "before", "before_error", "after", "after_error")
 T = TypeVar("T")
 S = TypeVar("S", StepScore, OutcomeScore, StepValue, Note)
 JsonObject = dict[str, JsonValue]
@@ -90,8 +92,8 @@ def read_remarks(value: JsonObject, trajectory: Trajectory, place: str) -> Remar
         value: lists by the names of the fields of `Remarks`.
 
     Raises:
-        DamagedInput: they are no records of that kind, not of this episode and its steps, or by a name that
-            cannot be kept.
+        DamagedInput: they are no records of that kind, not of this episode and its steps, by a name that
+            cannot be kept, or with a number that none can have.
     """
     return Remarks(
         scores=_said(StepScore, "scores", value, trajectory, place),
@@ -120,6 +122,11 @@ def _said(kind: type[S], name: str, value: JsonObject, trajectory: Trajectory, p
                 raise DamagedInput(where, f"{who!r:.80} holds a NUL or half a surrogate pair: no name can")
             if len(who) > longest:
                 raise DamagedInput(where, f"{who!r:.80} has {len(who)} characters of {longest} at most")
+        for field, number in _numbers(each):
+            if not math.isfinite(number):
+                raise DamagedInput(where, f"{field} is {number}, not a finite number")
+            if field in _SHARES and not 0.0 <= number <= 1.0:
+                raise DamagedInput(where, f"{field} is {number}, not a number from 0 to 1")
     return said
 
 
@@ -132,6 +139,13 @@ def _names(said: StepScore | OutcomeScore | StepValue | Note) -> tuple[tuple[str
             return ((said.labeller, _room(step_values.c.labeller)),)
         case _:
             return ((said.scorer, _room(scores.c.scorer)),)
+
+
+def _numbers(said: StepScore | OutcomeScore | StepValue | Note) -> Iterator[tuple[str, float]]:
+    """Each by the name of its field."""
+    for field in fields(said):
+        if isinstance(value := getattr(said, field.name), float):
+            yield field.name, value
 
 
 def _room(column: Column[str]) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import cast
@@ -23,6 +23,7 @@ LONGEST = 4000
 """Characters of a rationale that are kept."""
 _MOST_CHARS = 50_000
 _MOST_OBJECTS = 32
+_LARGEST = 10**18
 _THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 _FENCE = re.compile(r"```[a-zA-Z]*+(.*?)```", re.DOTALL)
 _SHARE = re.compile(r"(\d{1,6}(?:\.\d{1,9})?)\s*(?:/|out of)\s*(\d{1,6}(?:\.\d{1,9})?)")
@@ -120,12 +121,29 @@ def _object(text: str, repairs: list[VerdictRepair]) -> Mapping[str, object] | N
     except (ValueError, RecursionError):
         pass
     try:
-        found = _lowered(ast.literal_eval(text), repairs)
+        found = _lowered(_literal(text), repairs)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return None
     if found is not None:
         repairs.append(VerdictRepair.QUOTES)
     return found
+
+
+def _literal(text: str) -> object:
+    """What is written as Python writes it.
+
+    Raises:
+        UnreadableVerdict: an object says a field twice.
+        ValueError, SyntaxError, TypeError, RecursionError, MemoryError: it is nothing of the kind.
+    """
+    tree = ast.parse(text, mode="eval")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            _once([(repr(key.value), None) for key in node.keys if isinstance(key, ast.Constant)])
+        elif isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value > _LARGEST:
+            # in hexadecimals of any length, which neither a float nor a message can hold
+            raise ValueError(f"a number is above {_LARGEST}")
+    return cast("object", ast.literal_eval(tree))
 
 
 def _objects(text: str) -> Generator[Mapping[str, object]]:
@@ -154,7 +172,7 @@ def _lowered(found: object, repairs: list[VerdictRepair]) -> Mapping[str, object
     return lowered
 
 
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise UnreadableVerdict("it says a field twice")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -166,6 +167,7 @@ async def score_store(
         MissingBlob, CorruptBlob: a picture is gone or damaged, and nobody is told.
         UnknownSchemaVersion, MalformedRecord: a row this version cannot read, and nobody is told.
         InferenceError: a picture is as it was stored and none that can be read, and nobody is told.
+        RewardModelError: the model's score of a step is no number, and nobody is told.
     """
     ids = await store.unscored(model.scorer, chosen)
     scored = 0
@@ -190,14 +192,26 @@ async def _scores_of(
     model: ProcessRewardModel,
     on_damaged: OnDamaged | None,
 ) -> list[list[StepScore]]:
-    """As `score_all`, less those with a picture that is unreadable, of which `on_damaged` is told."""
+    """As `score_all`, less those that came to no scores, of which `on_damaged` is told."""
     try:
-        return await model.score_all(trajectories)
-    except InferenceError as error:
+        scored = await model.score_all(trajectories)
+        _check_numbers(scored)
+        return scored
+    except (InferenceError, RewardModelError) as error:
         if on_damaged is None:
             raise
         if len(trajectories) == 1:
-            on_damaged(trajectories[0].id, UnreadablePicture(str(error)))
+            told = error if isinstance(error, RewardModelError) else UnreadablePicture(str(error))
+            on_damaged(trajectories[0].id, told)
             return []
     # one of the batch spoils it for all
     return [scores for each in trajectories for scores in await _scores_of([each], model, on_damaged)]
+
+
+def _check_numbers(scored: Sequence[Sequence[StepScore]]) -> None:
+    for score in (score for each in scored for score in each):
+        if not math.isfinite(score.score):
+            raise RewardModelError(
+                f"{score.scorer} gives {score.score} for step {score.step_index} of {score.trajectory_id}: "
+                "its weights are damaged, or too large to compute with"
+            )

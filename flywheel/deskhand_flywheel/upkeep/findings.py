@@ -30,6 +30,8 @@ class FindingKind(StrEnum):
     """Two rows say that they are the same step."""
     MISPLACED_STEP = "misplaced_step"
     """A row's step says that it is another one, which has no row."""
+    WRONG_LENGTH = "wrong_length"
+    """A trajectory that has ended has more or fewer steps than it counts."""
     UNCLOSED_TRAJECTORY = "unclosed_trajectory"
     """It has no end, and its time is long over: its process died."""
     MISSING_BLOB = "missing_blob"

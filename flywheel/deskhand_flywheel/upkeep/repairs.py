@@ -14,6 +14,7 @@ from deskhand_agent.types import Step, StopReason, TrajectoryEnd
 from deskhand_flywheel import tables
 from deskhand_flywheel.blobs import BlobStore
 from deskhand_flywheel.errors import BlobError, ConflictingRecord
+from deskhand_flywheel.recording import steps_of
 from deskhand_flywheel.records import loads
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.upkeep.findings import Finding, FindingKind
@@ -38,6 +39,10 @@ async def of_rows(store: Store, read: RowsRead, findings: Iterable[Finding]) -> 
                 done.setdefault(key, []).append(said)
             else:
                 failed.add(key)
+    for trajectory_id in read.outgrown:
+        async with store.database.write() as connection:
+            await _count(connection, trajectory_id)
+        done[FindingKind.WRONG_LENGTH, trajectory_id] = ["counts them all"]
     for trajectory_id, last_s in read.unclosed.items():
         if await _close(store, trajectory_id, last_s):
             done[FindingKind.UNCLOSED_TRAJECTORY, trajectory_id] = ["closed as cancelled"]
@@ -53,6 +58,13 @@ def _after(
     if key not in done:
         return finding
     return replace(finding, done="; ".join(done[key]), mended=key not in failed)
+
+
+async def _count(connection: AsyncConnection, trajectory_id: str) -> None:
+    table = tables.trajectories
+    await connection.execute(
+        update(table).where(table.c.id == trajectory_id).values(length=steps_of(trajectory_id))
+    )
 
 
 async def _put_back(connection: AsyncConnection, row: StepRow) -> str:

@@ -14,7 +14,7 @@ from deskhand_agent.types import Step, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel import tables
 from deskhand_flywheel.database import Database
 from deskhand_flywheel.errors import MalformedRecord, UnknownSchemaVersion
-from deskhand_flywheel.recording import images_of_step
+from deskhand_flywheel.recording import images_of_step, steps_of
 from deskhand_flywheel.records import loads
 from deskhand_flywheel.upkeep.findings import Finding, FindingKind, Progress
 
@@ -47,6 +47,8 @@ class RowsRead:
     """Trajectories whose process died, and when they last did something."""
     misplaced: list[StepRow] = field(default_factory=list[StepRow])
     duplicates: list[StepRow] = field(default_factory=list[StepRow])
+    outgrown: list[str] = field(default_factory=list[str])
+    """Trajectories that have more steps than they count."""
 
 
 async def read_rows(database: Database, *, settle_s: float, progress: Progress) -> RowsRead:
@@ -79,7 +81,7 @@ async def _trajectories(database: Database, read: RowsRead, settle_s: float, pro
     async with database.read() as connection:
         total = await connection.scalar(select(func.count()).select_from(table)) or 0
     while True:
-        query = select(table.c.id, table.c.started_at_s, table.c.start, table.c.end)
+        query = select(table.c.id, table.c.started_at_s, table.c.start, table.c.end, table.c.length)
         async with database.read() as connection:
             heads = (
                 await connection.execute(query.where(table.c.id > last).order_by(table.c.id).limit(_PAGE))
@@ -88,7 +90,8 @@ async def _trajectories(database: Database, read: RowsRead, settle_s: float, pro
             return
         steps = await _steps(database, read, [head.id for head in heads])
         for head in heads:
-            _order(read, head.id, steps[head.id].rows)
+            if _order(read, head.id, steps[head.id].rows) and head.length != len(steps[head.id].rows):
+                await _length(database, read, head.id)
             _head(read, head, steps[head.id].last_s, settle_s)
         last = heads[-1].id
         progress("trajectories", read.trajectories, max(total, read.trajectories))
@@ -118,7 +121,9 @@ async def _steps(database: Database, read: RowsRead, ids: Sequence[str]) -> dict
     return found
 
 
-def _order(read: RowsRead, trajectory_id: str, rows: Sequence[StepRow]) -> None:
+def _order(read: RowsRead, trajectory_id: str, rows: Sequence[StepRow]) -> bool:
+    """Whether each row is there once, where it says it is."""
+    found = len(read.findings)
     taken = {row.row for row in rows}
     for row in rows:
         if row.says is None or row.says == row.row:
@@ -133,9 +138,25 @@ def _order(read: RowsRead, trajectory_id: str, rows: Sequence[StepRow]) -> None:
         Finding(kind=FindingKind.MISSING_STEP, subject=trajectory_id, detail=f"step {index} is not there")
         for index in sorted(set(range(max(taken, default=-1))) - says)
     ]
+    return len(read.findings) == found
 
 
-def _head(read: RowsRead, head: Row[Any, Any, Any, Any], last_s: float, settle_s: float) -> None:
+async def _length(database: Database, read: RowsRead, trajectory_id: str) -> None:
+    """Compare the steps a trajectory counts with those it has, at one time: it may end or go meanwhile."""
+    table = tables.trajectories
+    query = select(table.c.length, steps_of(trajectory_id).label("there"))
+    query = query.where(table.c.id == trajectory_id, table.c.end.is_not(None))
+    async with database.read() as connection:
+        row = (await connection.execute(query)).first()
+    if row is None or row.length == row.there:
+        return
+    detail = f"it ended after {row.length} steps, and {row.there} are there"
+    read.findings.append(Finding(kind=FindingKind.WRONG_LENGTH, subject=trajectory_id, detail=detail))
+    if row.length is None or row.there > row.length:
+        read.outgrown.append(trajectory_id)
+
+
+def _head(read: RowsRead, head: Row[Any, Any, Any, Any, Any], last_s: float, settle_s: float) -> None:
     read.trajectories += 1
     start = _loaded(read, TrajectoryStart, head.start, head.id, "its start")
     if head.end is not None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import sqlalchemy as sa
+
+from deskhand_flywheel.database import Database
 from deskhand_flywheel.errors import InvalidQuery
+from deskhand_flywheel.tables import events
+from deskhand_flywheel.types import EventKind
 from deskhand_flywheel.upkeep import Report, RetentionRule, collect, retention_rule
 from deskhand_flywheel.upkeep import fsck as check
 from deskhand_platform.api.job_models import FsckOrder, GcOrder
@@ -21,6 +27,10 @@ from deskhand_platform.jobs.task_growing import grow_tasks
 from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.rounds.run_queue import ENDED
 from deskhand_platform.rounds.runs import read_result
+
+SILENT_S = 7 * 86400.0
+"""After which a run of another home that tells the store nothing holds no episodes back."""
+_OF_RUN = "run:"
 
 
 async def fsck(place: Place, order: FsckOrder, progress: Progress) -> Outcome:
@@ -43,7 +53,9 @@ async def gc(place: Place, order: GcOrder, progress: Progress) -> Outcome:
     """
     rule = rule_of(order)
     async with place.store() as store:
-        runs = unfinished_runs(place.home / "runs") | await _of_rounds(RoundBook(store.database))
+        here, database = place.home / "runs", store.database
+        runs = unfinished_runs(here) | await runs_elsewhere(database, here)
+        runs |= await _of_rounds(RoundBook(database))
         done = await collect(store, rule, apply=order.apply, runs=runs, progress=progress)
     return json.loads(json.dumps(asdict(done)))
 
@@ -65,6 +77,24 @@ def unfinished_runs(folder: Path) -> set[str]:
     """Ids of the runs that may go on from a checkpoint."""
     begun = (spec.parent for spec in folder.glob("*/spec.json"))
     return {each.name for each in begun if read_result(each) is None and not (each / ENDED).exists()}
+
+
+async def runs_elsewhere(database: Database, folder: Path) -> set[str]:
+    """Ids of the runs that began and did not finish, as the store was told, and that have no folder here.
+
+    They are other homes' that share it; one that has told nothing for `SILENT_S` is taken for given up.
+    """
+    of_runs = events.c.subject.startswith(_OF_RUN)
+    states = (events.c.kind == EventKind.STATE.value, events.c.name == "run", of_runs)
+    last = sa.select(sa.func.max(events.c.id)).where(*states).group_by(events.c.subject)
+    told = sa.select(events.c.subject, events.c.data).where(events.c.id.in_(last))
+    heard = sa.select(events.c.subject).where(of_runs, events.c.at_s > time.time() - SILENT_S).distinct()
+    async with database.read() as connection:
+        alive = set(await connection.scalars(heard))
+        rows = (await connection.execute(told)).all()
+    begun = [row.subject for row in rows if json.loads(row.data).get("state") == "running"]
+    ids = {subject.removeprefix(_OF_RUN) for subject in begun if subject in alive}
+    return {each for each in ids if not (folder / each).is_dir()}
 
 
 async def _of_rounds(book: RoundBook) -> set[str]:

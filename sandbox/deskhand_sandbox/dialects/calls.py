@@ -25,6 +25,8 @@ _PLAIN = {"'": re.compile(r"[^'\\]*"), '"': re.compile(r'[^"\\]*')}
 _HEX_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))")
 _SHORT_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "\n": "\n"}
 _NEEDS_ESCAPE = re.compile(r"[\\'\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_NO_HALF = "texts without half a surrogate pair"
 _WRITTEN = {"\\": r"\\", "'": r"\'", "\n": r"\n", "\t": r"\t", "\r": r"\r"}
 
 
@@ -167,15 +169,19 @@ def _joined(text: str, position: int, parts: list[str]) -> str:
     try:
         return joined.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
-        _expected(text, position, "no half of a surrogate pair in the text before")
+        _expected(text, position, _NO_HALF)
 
 
 def _scan_json(text: str, position: int) -> tuple[list[JsonValue] | dict[str, JsonValue], int]:
     try:
-        return _DECODER.raw_decode(text, position)
+        value, end = _DECODER.raw_decode(text, position)
+        written = json.dumps(value, ensure_ascii=False)
     except (ValueError, RecursionError) as error:
         where = error.pos if isinstance(error, json.JSONDecodeError) else position
         _expected(text, where, "JSON")
+    if _SURROGATE.search(written):
+        _expected(text, position, _NO_HALF)
+    return value, end
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -154,6 +154,18 @@ async def test_a_rate_limit_told_to_one_request_holds_the_others(connect: Connec
     await first
 
 
+async def test_patience_begins_with_the_first_request(connect: Connect, endpoint: Any) -> None:
+    endpoint.queue = [trouble(429, retry_after_ms="1200")]
+    client = connect(patience_s=2.0)
+    first = asyncio.create_task(client.post("/x", {}, read))
+    while not client.troubles:
+        await asyncio.sleep(0.005)
+    endpoint.queue = [JSONResponse({"said": "first"}), trouble(503, retry_after="1")]
+    second = await client.post("/x", {}, read)
+    assert ((await first).content, second.content) == ("first", "hello")
+    assert second.cost["server_error"] == 1.0
+
+
 async def test_a_pause_beyond_its_patience_is_not_waited_for(connect: Connect, endpoint: Any) -> None:
     endpoint.queue = [trouble(429, retry_after="3600")]
     began_s = time.monotonic()

@@ -7,6 +7,8 @@ import time
 import pytest
 
 from deskhand_agent.apis.pace import Pace
+from deskhand_agent.errors import InferenceTimeout
+from deskhand_agent.time_limits import within
 
 
 async def timed(pace: Pace, *, cost: float = 0.0) -> float:
@@ -68,3 +70,10 @@ async def test_who_gives_up_waiting_takes_nothing() -> None:
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(pace.begin(), 0.05)
     assert await timed(pace) < 5
+
+
+async def test_who_waits_is_not_late() -> None:
+    pace = Pace(requests_per_minute=math.inf, tokens_per_minute=math.inf)
+    pace.hold(0.7)
+    waiting = (within(0.5, pace.begin(), InferenceTimeout("no decision")) for _ in range(2))
+    assert await asyncio.gather(*waiting) == [0.0, 0.0]

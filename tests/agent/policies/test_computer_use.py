@@ -15,7 +15,7 @@ from deskhand_agent.apis import Nonsense
 from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.anthropic_computer import read_message
-from deskhand_agent.policies.computer_use import ComputerUseSettings, decide, pointer_at
+from deskhand_agent.policies.computer_use import ComputerUseSettings, decide, items_of, pointer_at
 from deskhand_agent.policies.conversation import summed_up
 from deskhand_agent.policies.openai_computer import read_response
 from deskhand_agent.types import Context, Decision, Fault, Step, StepTimings
@@ -108,6 +108,14 @@ def test_whatever_comes_is_a_turn_or_nonsense(read: Callable[[object], Any], dia
         assert usage is None or 0 <= usage.cached_tokens <= usage.prompt_tokens
 
     check()
+
+
+@pytest.mark.parametrize("odd", [["text"], {"text": 1}, None, 3, "other"])
+def test_items_of_an_odd_type_are_not_sent_back(stub: SimpleNamespace, odd: object) -> None:
+    kinds = frozenset({"text"})
+    for kept, items in ((True, [{"type": "text"}]), (False, [{"type": "text"}, {"type": odd}])):
+        decision = Decision(actions=(), text=json.dumps(items))
+        assert items_of(stub.past(0, decision), kinds) == (items if kept else None)
 
 
 PART: dict[str, Any] = {"region": (40, 40, 50, 48)}

@@ -355,6 +355,14 @@ async def test_a_safety_check_stops_unless_told_otherwise(
     await trusting.close()
 
 
+@pytest.mark.parametrize("odd", [5, ["look"], {"message": "look"}])
+async def test_only_calls_have_safety_checks(
+    policy: OpenAIComputerPolicy, endpoint: Any, context: Context, odd: object
+) -> None:
+    endpoint.queue = [response({**message("Well."), "pending_safety_checks": odd}, call(CLICK))]
+    assert (await policy.act(context)).actions == (Click(x=10, y=10),)
+
+
 async def test_earlier_turns_are_told_in_the_pixels_of_what_is_shown(
     endpoint: Any, context: Context, stub: SimpleNamespace
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ from deskhand_agent.episode import run_episode
 from deskhand_agent.sinks import MemorySink
 from deskhand_agent.test_time.zoom import on_screen, zoomed
 from deskhand_agent.types import Trajectory
-from deskhand_sandbox.errors import InvalidAction
+from deskhand_sandbox.errors import InfrastructureError, InvalidAction
 from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.types import Click, Finish, Observation, Split, TypeText, Zoom
 
@@ -68,6 +69,14 @@ def test_what_cannot_be_looked_at_is_said(start: Any, end: Any, says: str) -> No
     seen = screen(1280, 720) if "thin" in says else screen()
     with pytest.raises(InvalidAction, match=says):
         zoomed(Zoom(start=start, end=end), seen)
+
+
+@pytest.mark.parametrize("kept", [0, 20, 100])
+def test_a_damaged_screenshot_is_the_computers_failure(kept: int) -> None:
+    seen = screen()
+    image = replace(seen.screenshot, data=(seen.screenshot.data or b"")[:kept])
+    with pytest.raises(InfrastructureError, match="the screenshot is not a readable picture"):
+        zoomed(LOOK, replace(seen, screenshot=image))
 
 
 class Screen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tarfile
 from collections.abc import Callable
 from dataclasses import asdict
@@ -197,9 +198,16 @@ async def test_what_is_said_here_already_stays(played: Store, store: Store, tmp_
         ("step_values", {"labeller": "\ud800"}),
         ("step_values", {"labeller": "l" * 161}),
         ("notes", {"author": "a" * 65}),
+        ("outcome_scores", {"score": 7.5}),
+        ("outcome_scores", {"score": math.nan}),
+        ("outcome_scores", {"score": 10**400}),
+        ("outcome_scores", {"scored_at_s": math.inf}),
+        ("step_values", {"before": -0.5}),
+        ("step_values", {"after_error": math.nan}),
+        ("notes", {"created_at_s": math.nan}),
     ],
 )
-async def test_what_is_said_of_nothing_that_is_there_or_by_no_name_is_refused(
+async def test_what_cannot_have_been_said_of_an_episode_is_refused(
     played: Store, store: Store, tmp_path: Path, name: str, change: dict[str, object]
 ) -> None:
     await write(played, make_trajectory("e", end=make_end()))

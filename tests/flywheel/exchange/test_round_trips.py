@@ -156,6 +156,22 @@ async def test_a_running_episode_is_completed_by_the_export_of_the_whole(
     assert await store.trajectory("whole") == whole
 
 
+@pytest.mark.parametrize("ended", ["here", "there"])
+async def test_more_steps_of_an_episode_that_has_ended_are_refused(
+    played: Store, store: Store, tmp_path: Path, ended: str
+) -> None:
+    await write(played, make_trajectory("first", end=make_end()))
+    whole = make_trajectory("more", end=make_end())
+    longer, shorter = replace(whole, end=None), replace(whole, steps=whole.steps[:2])
+    there, here = (longer, shorter) if ended == "here" else (shorter, longer)
+    await write(played, there)
+    await export_trajectories(played, ["first", "more"], tmp_path / "out", "parquet")
+    await write(store, here)
+    with pytest.raises(ConflictingRecord, match="more"):
+        await import_trajectories(store, tmp_path / "out")
+    assert await store.trajectory_ids() == ("more",) and await store.trajectory("more") == here
+
+
 # ---- damage -----------------------------------------------------------------------------------------
 
 

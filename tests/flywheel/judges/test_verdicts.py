@@ -99,6 +99,12 @@ def test_a_score_without_a_reason_counts(text: str) -> None:
         "[" * 5000,
         '{"score":' * 5000,
         "x" * 60_000,
+        "{'score': 0.1, 'score': 0.9, 'rationale': 'It helps.'}",
+        "{'score': 0.1, 'steps': {'a': 1, 'a': 2}}",
+        "{'score': 0x" + "F" * 4000 + "}",
+        "{'score': [0x" + "F" * 4000 + "]}",
+        "{'score': 0x" + "F" * 4000 + " + 1j}",
+        "{'score': 1, 0x" + "F" * 4000 + ": 2}",
     ],
 )
 def test_no_verdict_is_one_error(text: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -17,6 +19,7 @@ from deskhand_flywheel.blobs import BlobStore
 from deskhand_flywheel.errors import (
     CorruptBlob,
     FlywheelError,
+    RewardModelError,
     StorageFull,
     StoreError,
     StoreUnavailable,
@@ -28,7 +31,7 @@ from deskhand_flywheel.prm.model import ScoreHead, hidden_width, step_hidden
 from deskhand_flywheel.prm.scoring import ProcessRewardModel, score_store
 from deskhand_flywheel.prm.targets import by_step, outcome_targets
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_flywheel.types import StepScore, TrajectoryFilter
 from deskhand_sandbox.pictures import as_image
 from deskhand_sandbox.types import Click
 
@@ -162,6 +165,29 @@ async def test_a_stored_picture_that_is_none_costs_its_episode_alone(
         )
         assert (scored, done.pop()) == (left - 1, (left, left))
         assert [*told] == ["b"] and isinstance(told["b"], UnreadablePicture)
+    assert await store.unscored(model.scorer) == ("b",)
+
+
+async def test_an_episode_whose_scores_are_no_numbers_stays_unscored_and_is_told_of(
+    bundle: ModelBundle, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = _trained(bundle, [_clicked("a", True, 0), _clicked("b", False, 0)])
+    for name in "abc":
+        await write(store, make_trajectory(name, end=make_end()))
+    score_all = model.score_all
+
+    async def damaged(trajectories: Sequence[Trajectory]) -> list[list[StepScore]]:
+        scored = await score_all(trajectories)
+        return [
+            [replace(s, score=math.nan) if s.trajectory_id == "b" else s for s in each] for each in scored
+        ]
+
+    monkeypatch.setattr(model, "score_all", damaged)
+    with pytest.raises(RewardModelError, match="gives nan for step 0 of b"):
+        await score_store(store, model)
+    told: dict[str, FlywheelError] = {}
+    assert await score_store(store, model, on_damaged=lambda name, why: told.update({name: why})) == 2
+    assert [*told] == ["b"] and isinstance(told["b"], RewardModelError)
     assert await store.unscored(model.scorer) == ("b",)
 
 

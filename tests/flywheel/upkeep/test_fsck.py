@@ -167,6 +167,28 @@ async def test_gaps_copies_and_misplaced_steps(store: Store, urls: Urls) -> None
     }
 
 
+async def test_an_episode_has_the_steps_it_counts(store: Store, urls: Urls) -> None:
+    for name in ("late", "lost", "empty"):
+        await write(store, make_trajectory(name, end=make_end()))
+    await store.begin(make_start("running", started_at_s=time.time()))
+    text = _text_of(urls, "late", 2).replace('"index":2', '"index":3')
+    columns = "trajectory_id, step_index, reward, step"
+    _rows(urls, f"INSERT INTO steps ({columns}) VALUES ('late', 3, 0.0, ?)", text)
+    _rows(urls, "DELETE FROM steps WHERE trajectory_id = 'lost' AND step_index = 2")
+    _rows(urls, "DELETE FROM steps WHERE trajectory_id = 'empty'")
+    said = {finding.subject: finding.detail for finding in (await fsck(store)).findings}
+    assert said == {
+        "late": "it ended after 3 steps, and 4 are there",
+        "lost": "it ended after 3 steps, and 2 are there",
+        "empty": "it ended after 3 steps, and 0 are there",
+    }
+    report = await fsck(store, repair=True)
+    assert {finding.kind for finding in report.findings} == {FindingKind.WRONG_LENGTH} and not report.ok
+    assert [finding.subject for finding in report.findings if finding.mended] == ["late"]
+    assert (await store.summary("late")).steps == 4
+    assert {finding.subject for finding in (await fsck(store)).findings} == {"lost", "empty"}
+
+
 def _text_of(urls: Urls, trajectory_id: str, index: int) -> str:
     connection = sqlite3.connect(urls.folder / "deskhand.db")
     query = "SELECT step FROM steps WHERE trajectory_id = ? AND step_index = ?"

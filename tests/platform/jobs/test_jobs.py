@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import SelectionRule
+from deskhand_flywheel.types import Event, EventKind, SelectionRule
 from deskhand_flywheel.upkeep import fsck
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.audit import EntryFilter
@@ -32,13 +33,15 @@ from deskhand_platform.client import (
     TooMany,
 )
 from deskhand_platform.jobs.desk import JobDesk, JobRunner
-from deskhand_platform.jobs.work import unfinished_runs
+from deskhand_platform.jobs.place import Place
+from deskhand_platform.jobs.work import SILENT_S, gc, unfinished_runs
 from deskhand_platform.rounds.config import round_config
 from deskhand_platform.rounds.plan import plan
 from deskhand_platform.rounds.presets import checked_preset
 from deskhand_platform.services import Services
 from deskhand_platform.settings import JobSettings, Settings
 from deskhand_platform.states import WorkState
+from deskhand_sandbox.types import JsonValue
 
 Record = Callable[..., Awaitable[str]]
 EVERYTHING = {"drop": [{"older_than_days": 0}], "orphans_after_hours": 0}
@@ -245,6 +248,32 @@ def test_only_a_run_that_may_go_on_holds_episodes_back(tmp_path: Path) -> None:
         if end is not None:
             (tmp_path / name / end).write_text('{"policy_out": null, "metrics": {}, "seconds": 1.0}')
     assert unfinished_runs(tmp_path) == {"goes-on"}
+
+
+async def test_a_run_under_way_in_another_home_holds_its_episodes_back(
+    settings: Settings, store: Store, record_episode: Record
+) -> None:
+    now, there = time.time(), settings.home / "runs" / "here"
+    there.mkdir(parents=True)
+    (there / "spec.json").write_text("{}")
+    (there / "ended.json").write_text("{}")
+    kept = [await record_episode(store, run="under-way")]
+    for run in ("finished", "here", "given-up"):
+        await record_episode(store, run=run)
+
+    async def tell(run: str, kind: EventKind, name: str, at_s: float, **data: JsonValue) -> None:
+        event = Event(id=0, at_s=at_s, subject=f"run:{run}", kind=kind, name=name, data=data)
+        await store.append_event(event)
+
+    for run in ("under-way", "finished", "here", "given-up"):
+        await tell(run, EventKind.STATE, "run", now - 2 * SILENT_S, state="running")
+    for run in ("under-way", "here"):
+        await tell(run, EventKind.METRIC, "ppo", now - 60.0, step=1)
+    await tell("finished", EventKind.STATE, "run", now, state="finished")
+    place = Place(store_url=settings.db_url, blobs_url=settings.blobs_url, home=settings.home)
+    done = await gc(place, GcOrder(rule=EVERYTHING, apply=True), lambda *_: None)
+    assert len(done["trajectories"]) == 3
+    assert await store.trajectory_ids() == tuple(kept)
 
 
 async def test_a_collection_killed_in_the_middle_loses_nothing_that_is_needed(

@@ -35,6 +35,11 @@ def test_escapes(written: str, meant: str) -> None:
     assert call.arguments["a"] == meant
 
 
+def test_a_pair_of_escapes_in_json_is_one_character() -> None:
+    (call,) = scan_calls(r"""f(a={"k": "\ud83d\ude00 \\ud83d"})""")
+    assert call.arguments["a"] == {"k": r"😀 \ud83d"}
+
+
 def test_positions_point_at_each_call() -> None:
     assert [call.position for call in scan_calls(" f()\n\ng( )")] == [1, 6]
 
@@ -58,6 +63,10 @@ def test_writing_escapes_what_reading_needs() -> None:
         ("f(a='x' b='y')", 8, r"',' or '\)'"),
         ("f(a=1, a=2)", 7, "a only once"),
         ("f(a={x})", 5, "JSON"),
+        (r"f(a='\ud83d')", 11, "texts without half a surrogate pair"),
+        (r'f(a=["\ude00\ud83d"])', 4, "texts without half a surrogate pair"),
+        (r'f(a={"\ud83d": 1})', 4, "texts without half a surrogate pair"),
+        ('f(a=["\ud83d"])', 4, "texts without half a surrogate pair"),
         ("f() and more", 8, r"'\('"),
         ("1()", 0, "the name of an action"),
     ],

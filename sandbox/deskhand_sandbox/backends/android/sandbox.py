@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
 import re
 import shlex
 import time
@@ -12,9 +11,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-
-from PIL import Image as Picture
-from PIL import UnidentifiedImageError
 
 from deskhand_sandbox.backends.android.actions import Hand
 from deskhand_sandbox.backends.android.adb.client import AdbClient
@@ -24,6 +20,7 @@ from deskhand_sandbox.backends.android.adb.server import AdbServer
 from deskhand_sandbox.backends.android.apps import open_app
 from deskhand_sandbox.backends.android.gestures import takes_s
 from deskhand_sandbox.backends.android.machines import Machine
+from deskhand_sandbox.backends.android.pictures import captured
 from deskhand_sandbox.backends.android.settings import AndroidSettings, DeviceSettings, device_settings
 from deskhand_sandbox.backends.android.terminal import HOME
 from deskhand_sandbox.backends.android.tree import read_nodes, text_tree
@@ -37,8 +34,7 @@ from deskhand_sandbox.errors import (
     SandboxDied,
     UnsupportedCapability,
 )
-from deskhand_sandbox.pictures import as_image, encoded
-from deskhand_sandbox.types import DeviceAction, Image, JsonValue, Observation, Start, Task
+from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
 
 DEMO = "am broadcast -a com.android.systemui.demo -e command"
 DEMO_LINES = (
@@ -245,7 +241,7 @@ class AndroidSandbox(Sandbox):
                 await asyncio.sleep(self._screen.still_ms / 1000 - (at - since))
             settled_at = time.perf_counter()
         captured_at_s = time.time()
-        image = await asyncio.to_thread(self._image, data)
+        image = await asyncio.to_thread(captured, data, self._screen)
         self._seen((image.width_px, image.height_px))
         return Observation(
             screenshot=image,
@@ -270,16 +266,6 @@ class AndroidSandbox(Sandbox):
         across, down = self._natural_px
         turned = (size_px[0] > size_px[1]) != (across > down)
         self._hand.input_px = (down, across) if turned else (across, down)
-
-    def _image(self, png: bytes) -> Image:
-        screen = self._screen
-        try:
-            with Picture.open(io.BytesIO(png)) as picture:
-                if screen.image_format == "png":
-                    return as_image(png, picture.size)
-                return encoded(picture.convert("RGB"), screen.image_format, quality=screen.image_quality)
-        except (UnidentifiedImageError, OSError) as error:
-            raise InfrastructureError(f"the device gives a broken picture of its screen: {error}") from error
 
     async def _text_tree(self) -> str:
         tries = TREE_TRIES
