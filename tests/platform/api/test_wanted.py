@@ -33,6 +33,7 @@ WRONG = [
     (by("local", temperature="hot"), "policy.settings.temperature", "valid number, e.g. 0.0"),
     (by("local", temperature=-1), "policy.settings", "temperature is -1.0: give 0 or more"),
     (by("local", max_tokens=True), "policy.settings.max_tokens", "e.g. 64"),
+    (by("local", max_tokens=1_000_000_000), "policy.settings.max_tokens", "less than or equal to 4096"),
     (by("local", policy_id="policy-none"), "policy.settings.policy_id", "no policy 'policy-none'"),
     (by("openai"), "policy.settings.model", "required"),
     (by("openai", model="m", memory={"n_screenshots": 0}), "policy.settings.memory", "give 1 or more"),
@@ -46,6 +47,11 @@ WRONG = [
     ({**BUTTON, "labels": {"owner": "bob"}}, "labels.owner", "choose another name"),
     (by("local", test_time=3), "policy.settings.test_time", ""),
     (by("scripted", test_time={"samples": 0}), "policy.settings.test_time", "samples is 0"),
+    (
+        by("openai", model="m", test_time={"samples": 10**9}),
+        "policy.settings.test_time",
+        "samples is 1000000000",
+    ),
     (by("scripted", test_time={"sample": 2}), "policy.settings.test_time.sample", "there are: attempts"),
 ]
 
