@@ -2,9 +2,9 @@
 
 Of those that wait, the one of the highest priority goes first, and of several the oldest. A claim holds until
 `claimed_until_s`; a worker renews it while it works. A claim that ran out belongs to a worker that died, and
-the task is up for claiming again, until its attempts are spent. Every change checks that the claim still
-stands, by worker and attempt, so a worker that was thought dead and comes back changes nothing, nor does
-another slot of the same worker.
+the task is up for claiming again, until its attempts are spent. One that found no sandbox is put off: it
+waits until `claimed_until_s`. Every change checks that the claim still stands, by worker and attempt, so a
+worker that was thought dead and comes back changes nothing, nor does another slot of the same worker.
 """
 
 from __future__ import annotations
@@ -159,10 +159,9 @@ class TaskQueue:
             QuotaExceeded: its owner has too many already.
         """
         now = time.time()
+        cleared = ("claimed_by", "claimed_until_s", "outcome", "reason", "started_at_s", "ended_at_s")
         values = {
-            **dict.fromkeys(
-                ("claimed_by", "claimed_until_s", "outcome", "reason", "started_at_s", "ended_at_s")
-            ),
+            **dict.fromkeys(cleared),
             "state": WorkState.QUEUED,
             "attempts": 0,
             "cancel_requested": False,
@@ -192,14 +191,7 @@ class TaskQueue:
         """
         while True:
             now = time.time()
-            async with self._database.read() as connection:  # an idle worker takes no write lock
-                seen = await connection.execute(self._claimable(now, attempts))
-            hopeless, abandoned, waiting = seen.one()
-            if hopeless is not None:
-                await self._expire(now, attempts)
-                continue
-            found = abandoned or waiting
-            if found is None:
+            if (found := await self._next(now, attempts)) is None:
                 return None
             take = sa.update(tasks).where(tasks.c.id == found, _free(now))
             values = {
@@ -226,23 +218,40 @@ class TaskQueue:
             )
         )
         abandoned = sa.select(tasks.c.id).where(_abandoned(now)).order_by(tasks.c.id).limit(1)
-        waiting = sa.select(tasks.c.id).where(queued).order_by(tasks.c.rank, tasks.c.id).limit(1)
+        put_off = sa.func.coalesce(tasks.c.claimed_until_s, 0.0) > now
+        waiting = sa.select(tasks.c.id).where(queued, ~put_off).order_by(tasks.c.rank, tasks.c.id).limit(1)
         if self._quotas is not None:
             waiting = waiting.where(tasks.c.owner.not_in(self._quotas.at_their_limit()))
         return sa.select(hopeless, abandoned.scalar_subquery(), waiting.scalar_subquery())
 
+    async def expire(self, attempts: int | None = None) -> None:
+        """Close what is over though nobody works at it, as `claim` does."""
+        await self._next(time.time(), attempts)
+
+    async def _next(self, now: float, attempts: int | None) -> str | None:
+        """The id of what is to be claimed next, once what is over is closed."""
+        while True:
+            async with self._database.read() as connection:  # an idle worker takes no write lock
+                seen = await connection.execute(self._claimable(now, attempts))
+            hopeless, abandoned, waiting = seen.one()
+            if hopeless is None:
+                return abandoned or waiting
+            await self._expire(now, attempts)
+
     async def _expire(self, now: float, attempts: int | None) -> None:
-        """Close what nobody works at and whose deadline has passed, or whose attempts are spent."""
+        """Close what nobody works at and is late, spent or cancelled."""
         tried = sa.cast(tasks.c.attempts, sa.String)
         reason = sa.case(
+            (tasks.c.cancel_requested, "cancelled"),
             (tasks.c.state == WorkState.QUEUED, "its deadline passed before a worker was free"),
             (tasks.c.deadline_s <= now, "its deadline passed after its worker had died"),
             else_="gave up after " + tried + " attempts: its worker died",
         )
-        values = {"state": WorkState.FAILED, "ended_at_s": now, "reason": reason, "claimed_until_s": None}
-        closed = sa.update(tasks).where(_late(now) | _spent(now, attempts)).values(values)
+        state = sa.case((tasks.c.cancel_requested, WorkState.CANCELLED.value), else_=WorkState.FAILED.value)
+        values = {"state": state, "ended_at_s": now, "reason": reason, "claimed_until_s": None}
+        closed = sa.update(tasks).where(_late(now) | _spent(now, attempts))
         async with self._database.write() as connection:
-            await _changed(connection, closed)
+            await _changed(connection, closed.values(values))
 
     async def renew(self, claimed: QueuedTask, worker: str, hold_s: float) -> bool:
         """Hold on to a claim.
@@ -261,8 +270,12 @@ class TaskQueue:
 
     async def put_back(self, claimed: QueuedTask, worker: str, reason: str) -> None:
         """Give a claimed task back to the queue, to be tried again."""
-        values = {"state": WorkState.QUEUED, "claimed_by": None, "claimed_until_s": None, "reason": reason}
-        await self._update(claimed, worker, values)
+        await self._update(claimed, worker, {**_given_back(reason), "claimed_until_s": None})
+
+    async def put_off(self, claimed: QueuedTask, worker: str, reason: str, pause_s: float) -> None:
+        """Give back what could not be begun: it goes after a pause, and no attempt is counted."""
+        later = {"claimed_until_s": time.time() + pause_s, "attempts": tasks.c.attempts - 1}
+        await self._update(claimed, worker, {**_given_back(reason), **later})
 
     async def settle(
         self,
@@ -311,8 +324,20 @@ def _abandoned(now: float) -> sa.ColumnElement[bool]:
 
 
 def _spent(now: float, attempts: int | None) -> sa.ColumnElement[bool]:
-    """Its worker died in the last attempt there is."""
-    return _abandoned(now) & (sa.false() if attempts is None else tasks.c.attempts >= attempts)
+    """Its worker died, in the last attempt there is or in one that was cancelled."""
+    last = sa.false() if attempts is None else tasks.c.attempts >= attempts
+    return _abandoned(now) & sa.or_(last, tasks.c.cancel_requested)
+
+
+def _given_back(reason: str) -> dict[str, Any]:
+    """In the queue again, unless somebody cancelled it meanwhile."""
+    cancelled = tasks.c.cancel_requested
+    return {
+        "state": sa.case((cancelled, WorkState.CANCELLED.value), else_=WorkState.QUEUED.value),
+        "claimed_by": None,
+        "reason": sa.case((cancelled, "cancelled"), else_=reason),
+        "ended_at_s": sa.case((cancelled, time.time())),
+    }
 
 
 def _free(now: float) -> sa.ColumnElement[bool]:
