@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from deskhand_sandbox import logs
 from deskhand_sandbox.base import Sandbox, SandboxSource
 from deskhand_sandbox.errors import HostUnreachable, LeaseUnavailable, SandboxError
+from deskhand_sandbox.host import SandboxClient
 from deskhand_sandbox.manager.extras import PassesOn
 
 log = logging.getLogger("deskhand_platform.worker")
@@ -19,6 +21,16 @@ class NoSandbox(Exception):
 
     No error of the sandbox's own: nothing began that could have failed, and no episode tells of it.
     """
+
+
+async def leased(source: SandboxSource | None) -> Counter[str]:
+    """How many sandboxes of the host each owner has; nobody any where none answers."""
+    if not isinstance(source, SandboxClient):
+        return Counter()
+    try:
+        return Counter(lease.owner for lease in (await source.status()).leases)
+    except SandboxError:
+        return Counter()
 
 
 class ToldSource:

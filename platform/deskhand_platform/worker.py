@@ -44,10 +44,11 @@ from deskhand_platform.settings import WorkerSettings as Limits
 from deskhand_platform.states import WorkState
 from deskhand_platform.takeovers import LONGEST_S, Takeovers
 from deskhand_platform.task_orders import PolicyRef, QueuedTask
-from deskhand_platform.told_source import NoSandbox, ToldSource
+from deskhand_platform.told_source import NoSandbox, ToldSource, leased
 from deskhand_sandbox import logs
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, SandboxError, UnknownName
+from deskhand_sandbox.host import SandboxClient
 
 log = logging.getLogger("deskhand_platform.worker")
 
@@ -361,8 +362,6 @@ class _Noting:
 
 async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:
     """Work this home's queue until told to stop."""
-    from deskhand_sandbox.host import SandboxClient
-
     clients: dict[tuple[str, str], SandboxClient] = {}
 
     def sources() -> SandboxSource | None:
@@ -372,9 +371,10 @@ async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:
     async with await Store.open(
         settings.db_url, settings.blobs_url, near_frames=settings.near_frames
     ) as store:
+        quotas = Quotas(store.database, settings.quotas)
         maker = PolicyMaker(store, settings.home / "policies", notes=settings.home / "notes")
         worker = EpisodeWorker(
-            queue=TaskQueue(store.database, Quotas(store.database, settings.quotas)),
+            queue=TaskQueue(store.database, quotas, leased=lambda: leased(sources())),
             sink=store,
             policies=maker.deliberate,
             sources=sources,

@@ -243,7 +243,7 @@ async def test_what_is_late_fails_and_is_claimed_by_nobody(queue: TaskQueue) -> 
 
 async def test_a_claim_reads_no_more_where_many_wait(queue: TaskQueue, store: Store) -> None:
     """An index leads to the one it takes: it does not read all that wait for one that may be late."""
-    claimable = queue._claimable(time.time(), 3)  # pyright: ignore[reportPrivateUsage]
+    claimable = queue._claimable(time.time(), 3, {})  # pyright: ignore[reportPrivateUsage]
     sql = claimable.compile(store.database.engine.sync_engine, compile_kwargs={"literal_binds": True})
     async with store.database.read() as connection:
         if connection.dialect.name == "postgresql":
