@@ -59,10 +59,12 @@ async def _counts(connection: AsyncConnection) -> dict[str, int]:
 
 async def _recent(connection: AsyncConnection, now: float) -> RecentEpisodes:
     table = trajectories
-    query = sa.select(table.c.ended_at_s, table.c.success, table.c.failure).order_by(table.c.id.desc())
-    newest = (await connection.execute(query.limit(NEWEST + 1))).all()
-    rows = [row for row in newest if row.ended_at_s is not None and row.ended_at_s > now - RECENT_S]
-    more, rows = len(rows) > NEWEST, rows[:NEWEST]
+    wanted = (table.c.started_at_s, table.c.ended_at_s, table.c.success, table.c.failure)
+    query = sa.select(*wanted).order_by(table.c.id.desc()).limit(NEWEST + 1)
+    newest, since = (await connection.execute(query)).all(), now - RECENT_S
+    # some of the newest are under way: that there are others is not to be told by how many have ended
+    more = len(newest) > NEWEST and newest[-1].started_at_s > since
+    rows = [row for row in newest[:NEWEST] if row.ended_at_s is not None and row.ended_at_s > since]
     return RecentEpisodes(
         more=more,
         ended=len(rows),
