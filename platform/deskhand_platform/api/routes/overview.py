@@ -12,7 +12,7 @@ from deskhand_flywheel.tables import trajectories
 from deskhand_platform import host_address
 from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.api.alarm_models import Overview, PoolModel, RecentEpisodes
-from deskhand_platform.api.deps import Have
+from deskhand_platform.api.deps import Have, Who
 from deskhand_platform.api.routes import alarms, rounds, tasks
 from deskhand_platform.services import Services
 from deskhand_platform.states import WorkState
@@ -27,8 +27,10 @@ NEWEST = 1000
 
 
 @router.get("/overview")
-async def get_overview(have: Have) -> Overview:
-    """Queue, sandboxes, the round that runs and the last one's success, alarms."""
+async def get_overview(have: Have, who: Who) -> Overview:
+    """Queue, sandboxes, the round that runs and the last one's success, alarms. With a token for some scopes
+    the tasks that run need `tasks:read`, and alarms `metrics:read`; their lists are empty without.
+    """
     now = time.time()
     async with have.store.database.read() as connection:
         counts = await _counts(connection)
@@ -36,7 +38,9 @@ async def get_overview(have: Have) -> Overview:
             sa.select(sa.func.min(task_table.c.created_at_s)).where(task_table.c.state == WorkState.QUEUED)
         )
         recent = await _recent(connection, now)
-    running = await have.queue.list(state=WorkState.RUNNING, limit=RUNNING)
+    sees_tasks, sees_alarms = ("tasks:read" in who.scopes), ("metrics:read" in who.scopes)
+    running = await have.queue.list(state=WorkState.RUNNING, limit=RUNNING) if sees_tasks else ()
+    raised = await AlarmBook(have.store).open() if sees_alarms else ()
     under_way = await have.book.running()
     ended = [one for one in await have.book.list(limit=LAST_ROUNDS) if one.state is WorkState.DONE]
     return Overview(
@@ -47,7 +51,7 @@ async def get_overview(have: Have) -> Overview:
         last_round=rounds.summary(ended[0]) if ended else None,
         pools=await _pools(have),
         recent=recent,
-        alarms=[alarms.shown(one) for one in await AlarmBook(have.store).open()],
+        alarms=[alarms.shown(one) for one in raised],
     )
 
 
