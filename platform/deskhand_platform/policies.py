@@ -47,7 +47,7 @@ class LocalSettings:
     policy_id: str | None = None
     """Of the store, or "deskhand-tiny"; None: that one, unless there is a `path`."""
     path: str | None = None
-    """A folder of this machine."""
+    """A folder of this machine; over HTTP for those alone who may bring policies in."""
     temperature: float = 0.0
     max_tokens: Annotated[int, Field(ge=1, le=4096)] = 64
     executor: str | None = None

@@ -42,7 +42,8 @@ def refuse_other_origin(connection: HTTPConnection, hosts: Collection[str]) -> N
         return
     try:
         site = urlsplit(origin)
-        ours = site.netloc == connection.headers.get("host", "") or site.hostname in map(str.lower, hosts)
+        named = (site.hostname or "") in {name.lower() for name in hosts}
+        ours = named or site.netloc == connection.headers.get("host", "")
     except ValueError:  # an address that is none
         ours = False
     if not ours:
