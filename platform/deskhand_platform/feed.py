@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.events import MAX_EVENTS
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import Event
+from deskhand_flywheel.types import Event, EventKind
+from deskhand_platform.task_events import PREFIX
 
 log = logging.getLogger(__name__)
 POLL_S = 0.25
@@ -36,8 +37,15 @@ class Chosen:
     """Of a task; all of them."""
     owner: str | None = None
     """Of a task; None: whoever."""
+    tasks: bool = True
+    """Those of tasks too."""
+    alarms: bool = True
 
     def __contains__(self, event: Event) -> bool:
+        if event.subject.startswith(PREFIX) and not self.tasks:
+            return False
+        if event.kind is EventKind.ALARM and not self.alarms:
+            return False
         if self.name is not None and event.name != self.name:
             return False
         if self.subjects is not None and event.subject not in self.subjects:

@@ -12,7 +12,9 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
 
 from deskhand_agent.inference import Sampling
 from deskhand_agent.notebook import Notebook, Remembering
@@ -45,9 +47,9 @@ class LocalSettings:
     policy_id: str | None = None
     """Of the store, or "deskhand-tiny"; None: that one, unless there is a `path`."""
     path: str | None = None
-    """A folder of this machine."""
+    """A folder of this machine; over HTTP for those alone who may bring policies in."""
     temperature: float = 0.0
-    max_tokens: int = 64
+    max_tokens: Annotated[int, Field(ge=1, le=4096)] = 64
     executor: str | None = None
     """Of the store: who carries out the plans of one that plans; None: whom the policy itself names."""
 

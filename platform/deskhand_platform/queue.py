@@ -2,16 +2,15 @@
 
 Of those that wait, the one of the highest priority goes first, and of several the oldest. A claim holds until
 `claimed_until_s`; a worker renews it while it works. A claim that ran out belongs to a worker that died, and
-the task is up for claiming again, until its attempts are spent. Every change checks that the claim still
-stands, by worker and attempt, so a worker that was thought dead and comes back changes nothing, nor does
-another slot of the same worker.
+the task is up for claiming again, until its attempts are spent. One that found no sandbox is put off: it
+waits until `claimed_until_s`. Every change checks that the claim still stands, by worker and attempt, so a
+worker that was thought dead and comes back changes nothing, nor does another slot of the same worker.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,9 +19,8 @@ from sqlalchemy import RowMapping
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from deskhand_agent.ids import new_id
 from deskhand_flywheel.database import Database
-from deskhand_flywheel.records import decode, encode
+from deskhand_flywheel.records import encode
 from deskhand_flywheel.writer import GroupWriter
 from deskhand_platform.accounts.quotas import Quotas
 from deskhand_platform.errors import NotFound, WrongState
@@ -30,24 +28,36 @@ from deskhand_platform.states import WorkState
 from deskhand_platform.submissions import Row, Submission, append, key_of
 from deskhand_platform.tables import tasks
 from deskhand_platform.task_events import tell
-from deskhand_platform.task_orders import BranchRef, PolicyRef, QueuedTask, TaskOrder
-from deskhand_sandbox.types import Outcome, Task
+from deskhand_platform.task_orders import QueuedTask, TaskOrder
+from deskhand_platform.task_rows import record_of, row_of
+from deskhand_sandbox.types import Outcome
 
 
 class TaskQueue:
     """Submitted tasks, in the order they came."""
 
-    def __init__(self, database: Database, quotas: Quotas | None = None) -> None:
-        """Args: quotas: what owners may have at once; None: any number."""
+    def __init__(
+        self,
+        database: Database,
+        quotas: Quotas | None = None,
+        *,
+        leased: Callable[[], Awaitable[Mapping[str, int]]] | None = None,
+    ) -> None:
+        """
+        Args:
+            quotas: what owners may have at once; None: any number.
+            leased: how many sandboxes owners hold beside those of their tasks; asked where a task is to be
+                claimed. None: nobody holds any.
+        """
         self._database = database
-        self._quotas = quotas
+        self._quotas, self._leased = quotas, leased
         self._writer = GroupWriter(database)
         self._append = partial(append, quotas=quotas)
 
     async def submit(self, order: TaskOrder) -> QueuedTask:
         """Append a task; `submit_all` for one."""
         [row] = await self._submitted([order])
-        return _record(row)
+        return record_of(row)
 
     async def submit_all(self, orders: Sequence[TaskOrder]) -> tuple[str, ...]:
         """Append tasks, all of them or none.
@@ -65,7 +75,7 @@ class TaskQueue:
         keys = [(order.owner, order.key) for order in orders if order.key is not None]
         if len(set(keys)) < len(keys):
             raise WrongState("two of the tasks have the same key")
-        asked = Submission(rows=[_row(order) for order in orders])
+        asked = Submission(rows=[row_of(order) for order in orders])
         try:
             await self._writer.submit_to(self._append, asked)
         except IntegrityError:  # somebody used one of the keys at the same moment: now it can be read
@@ -83,7 +93,7 @@ class TaskQueue:
         row = await self._database.first(sa.select(tasks).where(tasks.c.id == queued_id))
         if row is None:
             raise NotFound("submitted task", queued_id)
-        return _record(row)
+        return record_of(row)
 
     async def list(
         self,
@@ -109,7 +119,7 @@ class TaskQueue:
             query = query.where(tasks.c.id < before)
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).mappings().all()
-        return tuple(_record(row) for row in rows)
+        return tuple(record_of(row) for row in rows)
 
     def _labelled(self, key: str, value: str) -> sa.ColumnElement[bool]:
         """A task has the label.
@@ -159,10 +169,9 @@ class TaskQueue:
             QuotaExceeded: its owner has too many already.
         """
         now = time.time()
+        cleared = ("claimed_by", "claimed_until_s", "outcome", "reason", "started_at_s", "ended_at_s")
         values = {
-            **dict.fromkeys(
-                ("claimed_by", "claimed_until_s", "outcome", "reason", "started_at_s", "ended_at_s")
-            ),
+            **dict.fromkeys(cleared),
             "state": WorkState.QUEUED,
             "attempts": 0,
             "cancel_requested": False,
@@ -192,16 +201,10 @@ class TaskQueue:
         """
         while True:
             now = time.time()
-            async with self._database.read() as connection:  # an idle worker takes no write lock
-                seen = await connection.execute(self._claimable(now, attempts))
-            hopeless, abandoned, waiting = seen.one()
-            if hopeless is not None:
-                await self._expire(now, attempts)
-                continue
-            found = abandoned or waiting
-            if found is None:
+            if (found := await self._next(now, attempts)) is None:
                 return None
-            take = sa.update(tasks).where(tasks.c.id == found, _free(now))
+            id, held = found
+            take = sa.update(tasks).where(tasks.c.id == id, _free(now), self._within(held))
             values = {
                 "state": WorkState.RUNNING,
                 "attempts": tasks.c.attempts + 1,
@@ -213,9 +216,11 @@ class TaskQueue:
             async with self._database.write() as connection:
                 rows = await _changed(connection, take.values(values))
             if rows:
-                return _record(rows[0])
+                return record_of(rows[0])
 
-    def _claimable(self, now: float, attempts: int | None) -> sa.Select[str | None, str | None, str | None]:
+    def _claimable(
+        self, now: float, attempts: int | None, held: Mapping[str, int]
+    ) -> sa.Select[str | None, str | None, str | None]:
         """One to give up, the oldest whose worker died, and the next that waits; None where there is none."""
         queued, late = tasks.c.state == WorkState.QUEUED, tasks.c.deadline_s <= now
         # each state by itself: an index has it with its deadline, however many wait that have none
@@ -226,23 +231,53 @@ class TaskQueue:
             )
         )
         abandoned = sa.select(tasks.c.id).where(_abandoned(now)).order_by(tasks.c.id).limit(1)
-        waiting = sa.select(tasks.c.id).where(queued).order_by(tasks.c.rank, tasks.c.id).limit(1)
-        if self._quotas is not None:
-            waiting = waiting.where(tasks.c.owner.not_in(self._quotas.at_their_limit()))
+        put_off = sa.func.coalesce(tasks.c.claimed_until_s, 0.0) > now
+        waiting = sa.select(tasks.c.id).where(queued, ~put_off, self._within(held))
+        waiting = waiting.order_by(tasks.c.rank, tasks.c.id).limit(1)
         return sa.select(hopeless, abandoned.scalar_subquery(), waiting.scalar_subquery())
 
+    def _within(self, held: Mapping[str, int]) -> sa.ColumnElement[bool]:
+        """Its owner may have one sandbox more, or it has one already."""
+        if self._quotas is None:
+            return sa.true()
+        return sa.or_(
+            tasks.c.state == WorkState.RUNNING, tasks.c.owner.not_in(self._quotas.at_their_limit(held))
+        )
+
+    async def expire(self, attempts: int | None = None) -> None:
+        """Close what is over though nobody works at it, as `claim` does."""
+        await self._next(time.time(), attempts)
+
+    async def _next(self, now: float, attempts: int | None) -> tuple[str, Mapping[str, int]] | None:
+        """The id of what is to be claimed next, and what owners hold, once what is over is closed."""
+        held: Mapping[str, int] = {}
+        asked = self._leased is None or self._quotas is None
+        while True:
+            async with self._database.read() as connection:  # an idle worker takes no write lock
+                seen = await connection.execute(self._claimable(now, attempts, held))
+            hopeless, abandoned, waiting = seen.one()
+            if hopeless is not None:
+                await self._expire(now, attempts)
+            elif abandoned or waiting is None or asked or self._leased is None:
+                found = abandoned or waiting
+                return None if found is None else (found, held)
+            else:
+                held, asked = await self._leased(), True
+
     async def _expire(self, now: float, attempts: int | None) -> None:
-        """Close what nobody works at and whose deadline has passed, or whose attempts are spent."""
+        """Close what nobody works at and is late, spent or cancelled."""
         tried = sa.cast(tasks.c.attempts, sa.String)
         reason = sa.case(
+            (tasks.c.cancel_requested, "cancelled"),
             (tasks.c.state == WorkState.QUEUED, "its deadline passed before a worker was free"),
             (tasks.c.deadline_s <= now, "its deadline passed after its worker had died"),
             else_="gave up after " + tried + " attempts: its worker died",
         )
-        values = {"state": WorkState.FAILED, "ended_at_s": now, "reason": reason, "claimed_until_s": None}
-        closed = sa.update(tasks).where(_late(now) | _spent(now, attempts)).values(values)
+        state = sa.case((tasks.c.cancel_requested, WorkState.CANCELLED.value), else_=WorkState.FAILED.value)
+        values = {"state": state, "ended_at_s": now, "reason": reason, "claimed_until_s": None}
+        closed = sa.update(tasks).where(_late(now) | _spent(now, attempts))
         async with self._database.write() as connection:
-            await _changed(connection, closed)
+            await _changed(connection, closed.values(values))
 
     async def renew(self, claimed: QueuedTask, worker: str, hold_s: float) -> bool:
         """Hold on to a claim.
@@ -261,8 +296,12 @@ class TaskQueue:
 
     async def put_back(self, claimed: QueuedTask, worker: str, reason: str) -> None:
         """Give a claimed task back to the queue, to be tried again."""
-        values = {"state": WorkState.QUEUED, "claimed_by": None, "claimed_until_s": None, "reason": reason}
-        await self._update(claimed, worker, values)
+        await self._update(claimed, worker, {**_given_back(reason), "claimed_until_s": None})
+
+    async def put_off(self, claimed: QueuedTask, worker: str, reason: str, pause_s: float) -> None:
+        """Give back what could not be begun: it goes after a pause, and no attempt is counted."""
+        later = {"claimed_until_s": time.time() + pause_s, "attempts": tasks.c.attempts - 1}
+        await self._update(claimed, worker, {**_given_back(reason), **later})
 
     async def settle(
         self,
@@ -311,8 +350,20 @@ def _abandoned(now: float) -> sa.ColumnElement[bool]:
 
 
 def _spent(now: float, attempts: int | None) -> sa.ColumnElement[bool]:
-    """Its worker died in the last attempt there is."""
-    return _abandoned(now) & (sa.false() if attempts is None else tasks.c.attempts >= attempts)
+    """Its worker died, in the last attempt there is or in one that was cancelled."""
+    last = sa.false() if attempts is None else tasks.c.attempts >= attempts
+    return _abandoned(now) & sa.or_(last, tasks.c.cancel_requested)
+
+
+def _given_back(reason: str) -> dict[str, Any]:
+    """In the queue again, unless somebody cancelled it meanwhile."""
+    cancelled = tasks.c.cancel_requested
+    return {
+        "state": sa.case((cancelled, WorkState.CANCELLED.value), else_=WorkState.QUEUED.value),
+        "claimed_by": None,
+        "reason": sa.case((cancelled, "cancelled"), else_=reason),
+        "ended_at_s": sa.case((cancelled, time.time())),
+    }
 
 
 def _free(now: float) -> sa.ColumnElement[bool]:
@@ -323,49 +374,3 @@ def _free(now: float) -> sa.ColumnElement[bool]:
 def _late(now: float) -> sa.ColumnElement[bool]:
     """Nobody works at it, and its deadline has passed."""
     return sa.and_(tasks.c.deadline_s <= now, _free(now))
-
-
-def _row(order: TaskOrder) -> dict[str, Any]:
-    return {
-        "id": new_id(),
-        "state": WorkState.QUEUED,
-        "task": encode(order.task),
-        "policy": {
-            "name": order.policy.name,
-            "settings": dict(order.policy.settings),
-            "review_s": order.policy.review_s,
-        },
-        "labels": dict(order.labels),
-        "rank": -order.priority,
-        "deadline_s": order.deadline_s,
-        "key": order.key,
-        "owner": order.owner,
-        "attempts": 0,
-        "cancel_requested": False,
-        **dict.fromkeys(("trajectory_id", "outcome", "reason", "started_at_s", "ended_at_s")),
-        "branch": None if order.branch is None else asdict(order.branch),
-        "created_at_s": time.time(),
-    }
-
-
-def _record(row: Row) -> QueuedTask:
-    return QueuedTask(
-        id=row["id"],
-        state=WorkState(row["state"]),
-        task=decode(Task, row["task"]),
-        policy=PolicyRef(**row["policy"]),
-        labels=row["labels"],
-        priority=-row["rank"],
-        deadline_s=row["deadline_s"],
-        key=row["key"],
-        owner=row["owner"],
-        branch=None if row["branch"] is None else BranchRef(**row["branch"]),
-        attempts=row["attempts"],
-        cancel_requested=row["cancel_requested"],
-        trajectory_id=row["trajectory_id"],
-        outcome=None if row["outcome"] is None else decode(Outcome, row["outcome"]),
-        reason=row["reason"],
-        created_at_s=row["created_at_s"],
-        started_at_s=row["started_at_s"],
-        ended_at_s=row["ended_at_s"],
-    )

@@ -208,6 +208,9 @@ class Settings(BaseSettings):
     proxies: tuple[IPvAnyNetwork, ...] = ()
     """Networks of reverse proxies, e.g. ["127.0.0.1/32"]: what they say of where a request comes from, and
     of TLS, is believed (X-Forwarded-For, X-Forwarded-Proto)."""
+    hosts: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$")], ...] = ()
+    """Names by which people reach it beside this machine's own and `host`, e.g. ["deskhand.example.com"] of a
+    reverse proxy; requests by other names, and from pages of other sites, are refused."""
     database: str | None = None
     """SQLAlchemy URL, of a database that no other platform uses; None: SQLite in the home folder."""
     blobs: str | None = None

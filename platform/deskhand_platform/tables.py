@@ -21,7 +21,7 @@ tasks = sa.Table(
     sa.Column("owner", sa.String(32), nullable=False, server_default="owner"),
     sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
     sa.Column("cancel_requested", sa.Boolean, nullable=False, server_default=sa.false()),
-    # the claim: who works at it, and until when that holds unless renewed
+    # the claim: who works at it, and until when that holds unless renewed; of one put off, until when
     sa.Column("claimed_by", sa.String(64)),
     sa.Column("claimed_until_s", sa.Float),
     sa.Column("trajectory_id", sa.String(64)),

@@ -15,8 +15,8 @@ import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from deskhand_agent.errors import AgentError
@@ -44,10 +44,11 @@ from deskhand_platform.settings import WorkerSettings as Limits
 from deskhand_platform.states import WorkState
 from deskhand_platform.takeovers import LONGEST_S, Takeovers
 from deskhand_platform.task_orders import PolicyRef, QueuedTask
+from deskhand_platform.told_source import NoSandbox, ToldSource, leased
 from deskhand_sandbox import logs
-from deskhand_sandbox.base import Sandbox, SandboxSource
+from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, SandboxError, UnknownName
-from deskhand_sandbox.manager.extras import PassesOn
+from deskhand_sandbox.host import SandboxClient
 
 log = logging.getLogger("deskhand_platform.worker")
 
@@ -55,6 +56,10 @@ Sources = Callable[[], SandboxSource | None]
 """The sandbox source as it is now; None while there is none."""
 HOPELESS = (UnknownName, InvalidTask, BackendMissing, AgentError, PlatformError, NotFound, NotReplayable)
 """What a further attempt would not change: the task or the policy is not to be had as asked for."""
+SHORT_S = 10.0
+"""How long a task waits that found no sandbox; others go meanwhile."""
+LONGEST_PAUSE_S = 30.0
+"""Of a slot that found no sandbox time after time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,6 +70,8 @@ class Ending:
     """`QUEUED`: to be tried again."""
     trajectory: Trajectory | None
     reason: str | None
+    short: bool = False
+    """There was no sandbox: nothing was tried, and it does not count."""
 
 
 class EpisodeWorker:
@@ -102,20 +109,31 @@ class EpisodeWorker:
             await asyncio.wait([*slots, stopped])
 
     async def _slot(self) -> None:
+        short = 0
         while True:
             claimed = None
             try:
-                claimed = await self._queue.claim(self.name, self._limits.claim_s, self._limits.attempts)
+                claimed = await self._claim()
                 if claimed is not None:
                     with logs.about(task=claimed.id):
                         log.info("attempt %d at %s began", claimed.attempts, claimed.task.id)
-                        await self.attempt(claimed)
+                        ending = await self.attempt(claimed)
+                    short = short + 1 if ending.short else 0
             except StoreUnavailable as error:  # a claim that could not be settled runs out by itself
                 log.warning("the queue is asked again: %s", error)
             if claimed is None:
                 await asyncio.sleep(self._limits.poll_s)
+            elif short:
+                await asyncio.sleep(min(LONGEST_PAUSE_S, self._limits.poll_s * 2 ** min(short, 10)))
 
-    async def attempt(self, claimed: QueuedTask) -> None:
+    async def _claim(self) -> QueuedTask | None:
+        """The next task; none while there is no sandbox host to work it, though deadlines pass."""
+        if self._sources() is None:
+            await self._queue.expire(self._limits.attempts)
+            return None
+        return await self._queue.claim(self.name, self._limits.claim_s, self._limits.attempts)
+
+    async def attempt(self, claimed: QueuedTask) -> Ending:
         """Work one claimed task and settle it."""
         episode = asyncio.create_task(self._episode(claimed))
         holding = asyncio.create_task(self._hold(claimed))
@@ -128,6 +146,7 @@ class EpisodeWorker:
                 await asyncio.wait([episode])
                 ending = self._let_go(claimed, holding.exception())
             await self._settle(claimed, ending)
+            return ending
         except asyncio.CancelledError:
             episode.cancel()
             await asyncio.wait([episode])
@@ -164,10 +183,10 @@ class EpisodeWorker:
         ended: list[Trajectory] = []
         source = self._sources()
         if source is None:
-            return self._broken(claimed, None, "no sandbox host is up")
+            return _short("no sandbox host is up")
         review_s, owner = claimed.policy.waits_s, lease_owner(claimed.id)
         deadlines, labels = Deadlines(), {"task": claimed.id, **claimed.labels, "owner": claimed.owner}
-        told = _Told(source)
+        told = ToldSource(source)
         noting = _Noting(
             self._sink, lambda start: self._queue.begun(claimed, self.name, start.id), attended=told.renew
         )
@@ -211,6 +230,8 @@ class EpisodeWorker:
                 owner=owner,
                 on_done=ended.append,
             )
+        except NoSandbox as error:
+            return _short(str(error))
         except HOPELESS as error:
             return Ending(state=WorkState.FAILED, trajectory=None, reason=str(error))
         except (SandboxError, FlywheelError, OSError) as error:
@@ -226,7 +247,7 @@ class EpisodeWorker:
             await self._count(claimed.owner, noting.sizes)
         return self._judge(claimed, ended[-1])
 
-    async def _watch(self, noting: _Noting, told: _Told, over: asyncio.Event) -> None:
+    async def _watch(self, noting: _Noting, told: ToldSource, over: asyncio.Event) -> None:
         """Renew the loan while a person holds the controls, whether they do something or think.
 
         It is told of the end, not cancelled: a call that is cut breaks its channel.
@@ -271,6 +292,9 @@ class EpisodeWorker:
 
     async def _settle(self, claimed: QueuedTask, ending: Ending) -> None:
         log.info("the attempt ended: %s%s", ending.state, f", {ending.reason}" if ending.reason else "")
+        if ending.short:
+            await self._queue.put_off(claimed, self.name, ending.reason or "", SHORT_S)
+            return
         if ending.state is WorkState.QUEUED:
             await self._queue.put_back(claimed, self.name, ending.reason or "")
             return
@@ -279,35 +303,12 @@ class EpisodeWorker:
         await self._queue.settle(claimed, self.name, ending.state, outcome=outcome, reason=ending.reason)
 
 
+def _short(why: str) -> Ending:
+    return Ending(state=WorkState.QUEUED, trajectory=None, reason=why, short=True)
+
+
 def _late(claimed: QueuedTask) -> bool:
     return claimed.deadline_s is not None and claimed.deadline_s <= time.time()
-
-
-class _Told:
-    """A sandbox source whose loans stand in the log, and last as long as a person is there."""
-
-    def __init__(self, source: SandboxSource) -> None:
-        self._source = source
-        self._lent: Sandbox | None = None
-
-    async def renew(self) -> None:
-        """The loan's time begins anew."""
-        if isinstance(self._lent, PassesOn):
-            with suppress(SandboxError):  # what is wrong with it, the episode says
-                await self._lent.renew()
-
-    @asynccontextmanager
-    async def lease(
-        self, kind: str, *, owner: str, wait_s: float = 60.0, labels: Mapping[str, str] | None = None
-    ) -> AsyncGenerator[Sandbox, None]:
-        async with self._source.lease(kind, owner=owner, wait_s=wait_s, labels=labels) as sandbox:
-            logs.note(sandbox=sandbox.id)
-            log.info("a %s sandbox is lent", kind)
-            self._lent = sandbox
-            try:
-                yield sandbox
-            finally:
-                self._lent = None
 
 
 class _Noting:
@@ -361,8 +362,6 @@ class _Noting:
 
 async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:
     """Work this home's queue until told to stop."""
-    from deskhand_sandbox.host import SandboxClient
-
     clients: dict[tuple[str, str], SandboxClient] = {}
 
     def sources() -> SandboxSource | None:
@@ -372,9 +371,10 @@ async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:
     async with await Store.open(
         settings.db_url, settings.blobs_url, near_frames=settings.near_frames
     ) as store:
+        quotas = Quotas(store.database, settings.quotas)
         maker = PolicyMaker(store, settings.home / "policies", notes=settings.home / "notes")
         worker = EpisodeWorker(
-            queue=TaskQueue(store.database, Quotas(store.database, settings.quotas)),
+            queue=TaskQueue(store.database, quotas, leased=lambda: leased(sources())),
             sink=store,
             policies=maker.deliberate,
             sources=sources,

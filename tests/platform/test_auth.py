@@ -285,5 +285,24 @@ async def test_a_wrong_bearer_is_not_rescued_by_the_cookie(anonymous: httpx.Asyn
 
 
 async def test_a_foreign_host_name_is_refused(client: httpx.AsyncClient) -> None:
-    response = await client.get("/v1/info", headers={"Host": "evil.example"})
-    assert response.status_code == 400
+    for name in ("evil.example", "evil.example:80", "[::2]:80"):
+        response = await client.get("/v1/info", headers={"Host": name})
+        assert response.status_code == 400
+        error = response.json()["error"]
+        assert error["type"] == "unknown_host" and "the setting hosts" in error["message"]
+    for name in ("localhost", "LOCALHOST:8420", "[::1]:8420", "::1"):
+        assert (await client.get("/v1/info", headers={"Host": name})).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["desk.example:443", "127.0.0.1:8420"])
+async def test_behind_a_proxy_the_page_works_by_its_public_name(
+    services: Services, token: str, host: str
+) -> None:
+    settings = services.settings.model_copy(update={"hosts": ("Desk.example",)})
+    transport = httpx.ASGITransport(create_app(replace(services, settings=settings)))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        client.headers.update({"Host": host, "Origin": "https://desk.example"})
+        assert (await client.post("/login", json={"token": token})).status_code == 204
+        body = {"task_id": "fake/press-button"}
+        for headers, status in ((PAGE, 201), ({**PAGE, "Origin": "https://evil.example"}, 403)):
+            assert (await client.post("/v1/tasks", json=body, headers=headers)).status_code == status

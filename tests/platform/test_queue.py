@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from deskhand_flywheel.store import Store
 from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.states import WorkState
+from deskhand_platform.tables import tasks
 from deskhand_platform.task_orders import PolicyRef, QueuedTask, TaskOrder
 from deskhand_sandbox.types import EnvironmentSpec, Outcome, Task, VerifierSpec
 
@@ -110,6 +112,49 @@ async def test_a_renewed_claim_stands(queue: TaskQueue) -> None:
     assert await queue.claim("other", 60.0) is None
 
 
+async def test_one_put_off_waits_its_turn_and_no_attempt_is_counted(queue: TaskQueue) -> None:
+    first, second = await submit(queue), await submit(queue)
+    claimed = await queue.claim("w", 60.0)
+    assert claimed is not None and claimed.id == first.id
+    await queue.put_off(claimed, "w", "no sandbox", 3600.0)
+    waiting = await queue.get(first.id)
+    assert (waiting.state, waiting.attempts, waiting.reason) == (WorkState.QUEUED, 0, "no sandbox")
+    other = await queue.claim("w", 60.0)
+    assert other is not None and other.id == second.id
+    assert await queue.claim("w", 60.0) is None
+    await queue.put_off(other, "w", "no sandbox", -1.0)
+    again = await queue.claim("w", 60.0)
+    assert again is not None and (again.id, again.attempts) == (second.id, 1)
+
+
+async def test_what_is_over_is_closed_without_a_claim(queue: TaskQueue) -> None:
+    late = await queue.submit(TaskOrder(task=TASK, policy=POLICY, deadline_s=time.time() + 60))
+    dead, waits = await submit(queue), await submit(queue)
+    assert [await queue.claim("w", 60.0) is not None for _ in range(2)] == [True, True]
+    await queue.cancel(dead.id)
+    await queue.expire()
+    assert (await queue.get(dead.id)).state is WorkState.RUNNING  # its worker is to let it go
+    async with queue._database.write() as connection:  # pyright: ignore[reportPrivateUsage]
+        past = sa.update(tasks).where(tasks.c.state == WorkState.RUNNING)
+        await connection.execute(past.values(claimed_until_s=1.0, deadline_s=1.0))
+        await connection.execute(past.where(tasks.c.id == dead.id).values(deadline_s=None))
+    await queue.expire()
+    found = [await queue.get(one.id) for one in (late, dead, waits)]
+    assert [one.state for one in found] == [WorkState.FAILED, WorkState.CANCELLED, WorkState.QUEUED]
+
+
+async def test_one_cancelled_as_it_is_given_back_is_cancelled(queue: TaskQueue) -> None:
+    for give in (queue.put_back, partial(queue.put_off, pause_s=60.0)):
+        submitted = await submit(queue)
+        claimed = await queue.claim("w", 60.0)
+        assert claimed is not None
+        await queue.cancel(submitted.id)
+        await give(claimed, "w", "no sandbox")
+        found = await queue.get(submitted.id)
+        assert (found.state, found.reason) == (WorkState.CANCELLED, "cancelled")
+        assert found.ended_at_s is not None
+
+
 async def test_cancelling_by_state(queue: TaskQueue) -> None:
     _, waiting = await submit(queue), await submit(queue)
     running = await queue.claim("worker", 60.0)
@@ -198,7 +243,7 @@ async def test_what_is_late_fails_and_is_claimed_by_nobody(queue: TaskQueue) -> 
 
 async def test_a_claim_reads_no_more_where_many_wait(queue: TaskQueue, store: Store) -> None:
     """An index leads to the one it takes: it does not read all that wait for one that may be late."""
-    claimable = queue._claimable(time.time(), 3)  # pyright: ignore[reportPrivateUsage]
+    claimable = queue._claimable(time.time(), 3, {})  # pyright: ignore[reportPrivateUsage]
     sql = claimable.compile(store.database.engine.sync_engine, compile_kwargs={"literal_binds": True})
     async with store.database.read() as connection:
         if connection.dialect.name == "postgresql":

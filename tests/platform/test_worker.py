@@ -30,7 +30,7 @@ from deskhand_platform.states import WorkState
 from deskhand_platform.task_orders import PolicyRef, QueuedTask, TaskOrder
 from deskhand_platform.worker import EpisodeWorker
 from deskhand_sandbox.base import Sandbox, SandboxSource
-from deskhand_sandbox.errors import SandboxDied, UnknownName
+from deskhand_sandbox.errors import HostUnreachable, LeaseUnavailable, SandboxDied, UnknownName
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
@@ -228,16 +228,76 @@ async def test_a_stopped_worker_gives_its_task_back(store: Store, sandboxes: San
         assert (await over(queue, submitted)).state is WorkState.DONE
 
 
-@pytest.mark.parametrize(("source", "said"), [(Broken(), "browser is gone"), (None, "no sandbox host")])
-async def test_broken_infrastructure_is_tried_again_and_then_named(
-    store: Store, source: SandboxSource | None, said: str
-) -> None:
-    async with working(store, always(GivesUp()), source) as queue:
+async def test_broken_infrastructure_is_tried_again_and_then_named(store: Store) -> None:
+    async with working(store, always(GivesUp()), Broken()) as queue:
         found = await over(
             queue, await queue.submit(TaskOrder(task=make_task("fake/press-button", 0), policy=SCRIPTED))
         )
     assert (found.state, found.attempts) == (WorkState.FAILED, 3)
-    assert said in str(found.reason) and "3 attempts" in str(found.reason)
+    assert "browser is gone" in str(found.reason) and "3 attempts" in str(found.reason)
+
+
+class Asked(TaskQueue):
+    """Counts how often it was asked for nothing but what is over."""
+
+    times = 0
+
+    async def expire(self, attempts: int | None = None) -> None:
+        await super().expire(attempts)
+        self.times += 1
+
+
+async def test_nothing_is_claimed_while_there_is_no_host(store: Store, sandboxes: SandboxSource) -> None:
+    queue, stop, host = Asked(store.database), asyncio.Event(), list[SandboxSource]()
+    worker = EpisodeWorker(
+        queue=queue,
+        sink=store,
+        policies=always(GivesUp()),
+        sources=lambda: host[0] if host else None,
+        limits=LIMITS,
+    )
+    task = make_task("fake/press-button", 0)
+    waits = await queue.submit(TaskOrder(task=task, policy=SCRIPTED))
+    late = await queue.submit(TaskOrder(task=task, policy=SCRIPTED, deadline_s=time.time() - 1))
+    work = asyncio.create_task(worker.work(stop))
+    assert (await over(queue, late)).state is WorkState.FAILED
+    while queue.times < 10:
+        await asyncio.sleep(0.01)
+    found = await queue.get(waits.id)
+    assert (found.state, found.attempts) == (WorkState.QUEUED, 0)
+    host.append(sandboxes)
+    assert (await over(queue, waits)).attempts == 1
+    stop.set()
+    await work
+
+
+class Short:
+    """A source that has no sandbox for the first so many who ask."""
+
+    def __init__(self, inside: SandboxSource, *errors: Exception) -> None:
+        self._inside, self._errors = inside, [*errors]
+
+    @asynccontextmanager
+    async def lease(
+        self, kind: str, *, owner: str, wait_s: float = 60.0, labels: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[Sandbox]:
+        if self._errors:
+            raise self._errors.pop()
+        async with self._inside.lease(kind, owner=owner, wait_s=wait_s, labels=labels) as sandbox:
+            yield sandbox
+
+
+async def test_what_finds_no_sandbox_waits_and_loses_no_attempt(
+    store: Store, sandboxes: SandboxSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deskhand_platform.worker.SHORT_S", 0.0)
+    away, taken = HostUnreachable("no host answers"), LeaseUnavailable("all are on loan")
+    async with working(store, always(GivesUp()), Short(sandboxes, away, taken, away, taken)) as queue:
+        found = await over(
+            queue, await queue.submit(TaskOrder(task=make_task("fake/press-button", 0), policy=SCRIPTED))
+        )
+    assert (found.state, found.attempts, found.reason) == (WorkState.DONE, 1, None)
+    assert len((await store.trajectories()).items) == 1  # what did not begin is no episode
 
 
 class Locked(TaskQueue):

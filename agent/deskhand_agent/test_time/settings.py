@@ -11,7 +11,8 @@ class Deliberation:
     """What a policy does for a better turn or a better end than its first reply gives; by default nothing."""
 
     samples: int = 1
-    """Replies drawn for each turn, in one batch, of which one is acted; a greedy policy draws one."""
+    """Replies drawn for each turn, in one batch, of which one is acted, 64 at most; a greedy policy draws
+    one."""
     choose: Literal["majority", "judge"] = "majority"
     """Which: what most of them say, or what a process reward model scores highest (best of N)."""
     radius_px: int = 10
@@ -20,8 +21,8 @@ class Deliberation:
     """Times in an episode that "finished" may be doubted: where the check says no, the agent is told and goes
     on."""
     attempts: int = 1
-    """At the task, each from its start state: where the check says that one failed, the agent is told to try
-    again."""
+    """At the task, each from its start state, 16 at most: where the check says that one failed, the agent is
+    told to try again."""
     check: Literal["model", "judge"] = "model"
     """Who is asked whether it is done: the model itself, or a process reward model about the last step."""
     least_score: float = 0.5
@@ -29,18 +30,18 @@ class Deliberation:
     judge: str = ""
     """Id in the store of the process reward model."""
     turns: int = 0
-    """That an episode, or each of its attempts, may have; 0: as many as the task says."""
+    """That an episode, or each of its attempts, may have, 1,000 at most; 0: as many as the task says."""
 
     def __post_init__(self) -> None:
-        for name, value, least in (
-            ("samples", self.samples, 1),
-            ("attempts", self.attempts, 1),
-            ("checks", self.checks, 0),
-            ("radius_px", self.radius_px, 0),
-            ("turns", self.turns, 0),
+        for name, value, least, most in (
+            ("samples", self.samples, 1, 64),
+            ("attempts", self.attempts, 1, 16),
+            ("checks", self.checks, 0, 1000),
+            ("radius_px", self.radius_px, 0, 10_000),
+            ("turns", self.turns, 0, 1000),
         ):
-            if value < least:
-                raise ValueError(f"{name} is {value}: give {least} or more")
+            if not least <= value <= most:
+                raise ValueError(f"{name} is {value}: give {least} to {most}")
         if not 0 <= self.least_score <= 1:
             raise ValueError(f"least_score is {self.least_score}: give 0 to 1")
         if self.judges and not self.judge:

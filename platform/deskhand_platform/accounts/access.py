@@ -217,9 +217,9 @@ ROUTES: dict[str, Rule] = {
     "GET /v1/quotas": Rule(None, Own.LISTED),
     "PUT /v1/quotas/{name}": Rule("admin"),
     "GET /v1/users": Rule("admin"),
-    "POST /v1/users": Rule("admin"),
-    "PATCH /v1/users/{name}": Rule("admin"),
-    "PUT /v1/users/{name}/password": Rule("admin"),
+    "POST /v1/users": Rule("admin", unlimited=True),
+    "PATCH /v1/users/{name}": Rule("admin", unlimited=True),
+    "PUT /v1/users/{name}/password": Rule("admin", unlimited=True),
     "GET /v1/audit": Rule("admin"),
     "GET /v1/settings": Rule("admin"),
 }

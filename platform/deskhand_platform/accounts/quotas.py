@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -153,16 +154,23 @@ class Quotas:
                 retry_s=UNKNOWN_S,
             )
 
-    def at_their_limit(self) -> sa.Select[str]:
-        """Owners whose running tasks take all the sandboxes they may have."""
+    def at_their_limit(self, held: Mapping[str, int]) -> sa.Select[str]:
+        """Owners whose running tasks take all the sandboxes they may have.
+
+        Args:
+            held: how many owners have leased for themselves.
+        """
         busy, default = tasks.alias("busy"), self._defaults.sandboxes
         for_most = (
             users.c.max_sandboxes if default is None else sa.func.coalesce(users.c.max_sandboxes, default)
         )
-        own = sa.case((users.c.role == Role.ADMIN, users.c.max_sandboxes), else_=for_most)
-        limit = sa.select(own).where(users.c.name == busy.c.owner).correlate(busy).scalar_subquery()
-        running = sa.select(busy.c.owner).where(busy.c.state == WorkState.RUNNING)
-        return running.group_by(busy.c.owner).having(sa.func.count() >= limit)
+        limit = sa.case((users.c.role == Role.ADMIN, users.c.max_sandboxes), else_=for_most)
+        running = sa.select(sa.func.count()).where(
+            busy.c.owner == users.c.name, busy.c.state == WorkState.RUNNING
+        )
+        leased = sa.case(*((users.c.name == name, count) for name, count in held.items()), else_=0)
+        used = running.correlate(users).scalar_subquery() + (leased if held else 0)
+        return sa.select(users.c.name).where(used >= limit)
 
     async def _found(self, connection: AsyncConnection, owner: str) -> tuple[Quota, Quota]:
         row = (await connection.execute(sa.select(users).where(users.c.name == owner))).mappings().first()

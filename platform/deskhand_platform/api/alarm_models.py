@@ -43,14 +43,14 @@ class PoolModel(BaseModel):
 
 
 class RecentEpisodes(BaseModel):
-    """Episodes that ended within the last hour, the newest thousand at most."""
+    """Episodes that ended within the last hour, of the newest thousand that began."""
 
     ended: int
     succeeded: int
     broken: int
     """By something that was not the agent."""
     more: bool = False
-    """Others ended within that hour too, before these."""
+    """Others began within that hour too, before these, and may have ended."""
 
 
 class Overview(BaseModel):

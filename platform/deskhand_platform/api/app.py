@@ -6,13 +6,13 @@ from typing import Any
 
 from fastapi import Depends, FastAPI
 from starlette.datastructures import MutableHeaders
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deskhand_platform.api import errors, page, record, session
 from deskhand_platform.api.bounded import Bounded
 from deskhand_platform.api.deps import PREFIX, admit
 from deskhand_platform.api.description import described
+from deskhand_platform.api.hosts import KnownHosts, answered
 from deskhand_platform.api.models import ErrorAnswer
 from deskhand_platform.api.parameters import refuse_unknown
 from deskhand_platform.api.routes import (
@@ -56,7 +56,6 @@ from deskhand_platform.api.whole_text import WholeText
 from deskhand_platform.feed import EventFeed
 from deskhand_platform.services import Services
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; font-src 'self'; "
     "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -108,11 +107,8 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
     app.add_middleware(Bounded, streamed=[PREFIX + path for path in exchange.STREAMED])
     app.add_middleware(record.Recorded)
     app.add_middleware(_Hardened)
-    if services is not None:
-        # a page of another site must not reach a loopback server by a name of its own (DNS rebinding)
-        hosts = [*LOOPBACK, services.settings.host]
-        open_to_all = services.settings.host in ("0.0.0.0", "::")
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=["*"] if open_to_all else hosts)
+    if services is not None and (names := answered(services.settings)) is not None:
+        app.add_middleware(KnownHosts, names=names)
     return app
 
 

@@ -156,7 +156,7 @@ async def _signed_in(connection: HTTPConnection, have: Services) -> Principal:
         raise Unauthorized("the token is not this platform's, or it has expired or was revoked")
     cookie = connection.cookies.get(have.accounts.cookie)
     if cookie is not None and (who := await have.accounts.sessions.holder(cookie)) is not None:
-        refuse_other_sites(connection)
+        refuse_other_sites(connection, have.settings.hosts)
         return who
     raise Unauthorized(
         "a token is needed: send `Authorization: Bearer TOKEN`, or sign the browser in with `POST /login`"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from typing import Any
@@ -24,15 +24,17 @@ from deskhand_platform.policies import NOTEBOOK, TEST_TIME, LocalSettings
 from deskhand_sandbox.types import Task
 
 FIELD = "policy.settings"
+BRINGS = "policies:write"
 KEPT = ("policy_id", "executor")
 """Settings of a local policy that name one of the store."""
 
 
-def check_policy(choice: PolicyChoice, endpoints: Sequence[str]) -> None:
+def check_policy(choice: PolicyChoice, endpoints: Sequence[str], scopes: Collection[str]) -> None:
     """Refuse a policy that does not exist, or that does not take the settings.
 
     Args:
         endpoints: where it may be asked, beside its provider's own: the setting `jobs.endpoints`.
+        scopes: of who asks for it: a folder of this machine takes that of bringing policies in.
 
     Raises:
         InvalidField: names the field; also a key among the settings: they are kept, and shown to everybody.
@@ -55,6 +57,11 @@ def check_policy(choice: PolicyChoice, endpoints: Sequence[str]) -> None:
         _check(kind, given, FIELD)
     elif given:
         raise InvalidField(f"{FIELD}.{min(given)}", f"the {choice.name} policy has no settings, e.g. {{}}")
+    if choice.name == "local" and given.get("path") is not None and BRINGS not in scopes:
+        raise InvalidField(
+            f"{FIELD}.path",
+            f"a folder of this machine needs the scope {BRINGS!r}; name a kept one by policy_id",
+        )
     if (url := given.get("base_url")) is not None:
         check_listed(f"{FIELD}.base_url", url, "endpoints", endpoints)
 

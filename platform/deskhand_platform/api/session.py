@@ -54,7 +54,7 @@ async def login(request: Request, have: Have) -> Response:
         TooManyTries: it went wrong too often.
         Forbidden: a page of another site sent it.
     """
-    refuse_other_origin(request)
+    refuse_other_origin(request, have.settings.hosts)
     as_json = request.headers.get("content-type", "").partition(";")[0].strip() == "application/json"
     body = await _body(request)
     shown = _credentials(
@@ -82,7 +82,7 @@ async def logout(request: Request, have: Have) -> Response:
     Raises:
         Forbidden: a page of another site sent it.
     """
-    refuse_other_origin(request)
+    refuse_other_origin(request, have.settings.hosts)
     response = Response(status_code=204, headers={"Cache-Control": "no-store"})
     # another site's page cannot send the cookie, and so cannot sign anybody out
     if (value := request.cookies.get(have.accounts.cookie)) is not None:

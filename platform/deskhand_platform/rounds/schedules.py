@@ -145,11 +145,18 @@ def check(order: ScheduleOrder) -> None:
 
 
 def next_time(order: ScheduleOrder, after_s: float) -> float | None:
-    """Unix time at which the expression next holds; None where there is none, or it is disabled."""
+    """Unix time at which the expression next holds; None where there is none, or it is disabled.
+
+    An hour that clocks show twice is one where the expression names hours, and two where it takes any (`*`).
+    """
     if order.cron is None or not order.enabled:
         return None
     begin = datetime.fromtimestamp(after_s, UTC).astimezone(ZoneInfo(order.timezone))
-    return float(croniter(order.cron, begin).get_next(datetime).timestamp())
+    times = croniter(order.cron, begin)
+    found: datetime = times.get_next(datetime)
+    while found.fold and not order.cron.split()[1].startswith("*"):
+        found = times.get_next(datetime)
+    return found.timestamp()
 
 
 def _columns(order: ScheduleOrder) -> dict[str, Any]:

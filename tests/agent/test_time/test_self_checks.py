@@ -196,6 +196,7 @@ async def test_a_judge_holds_a_well_scored_last_step_for_the_end(
 def test_settings_choose_what_is_computed() -> None:
     plain = deliberate(Model(), Deliberation())
     assert (plain.self_check, plain.attempts, plain.policy.id) == (None, 1, "model")
+    assert Deliberation(samples=64, attempts=16, checks=1000, turns=1000).checks_itself
     more = deliberate(Model(), Deliberation(samples=3, checks=2, attempts=2))
     assert isinstance(more.policy, ManySamples) and more.policy.id == "model"
     assert more.self_check is not None and (more.self_check.doubts, more.attempts) == (2, 2)
@@ -204,7 +205,10 @@ def test_settings_choose_what_is_computed() -> None:
 
 def test_settings_that_make_no_sense_are_refused(stub: SimpleNamespace) -> None:
     for wrong, says in (
-        ({"samples": 0}, "samples is 0"),
+        ({"samples": 0}, "samples is 0: give 1 to 64"),
+        ({"samples": 65}, "samples is 65: give 1 to 64"),
+        ({"attempts": 17}, "attempts is 17: give 1 to 16"),
+        ({"turns": 1001}, "turns is 1001: give 0 to 1000"),
         ({"least_score": 2.0}, "least_score is 2.0"),
         ({"samples": 4, "choose": "judge"}, "name the process reward model"),
         ({"samples": 1, "choose": "judge", "judge": "p"}, "is asked nothing"),

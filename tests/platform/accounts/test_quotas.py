@@ -10,6 +10,7 @@ from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.opening import Accounts
 from deskhand_platform.accounts.quotas import Quota, note_recorded
 from deskhand_platform.errors import QuotaExceeded
+from deskhand_platform.queue import TaskQueue
 from deskhand_platform.services import Services
 
 DATABASES = ("sqlite", "postgresql")
@@ -85,6 +86,47 @@ async def test_tasks_of_an_owner_at_their_sandboxes_wait_and_others_go(
     await services.queue.put_back(claimed[0], "w", "")
     again = await services.queue.claim("w", 60.0)
     assert again is not None and again.id == mine[0]
+
+
+async def test_who_may_have_no_sandbox_has_no_task_worked(
+    services: Services, ada: httpx.AsyncClient, accounts: Accounts
+) -> None:
+    await accounts.quotas.set("ada", Quota(tasks=None, sandboxes=0, bytes=None))
+    assert (await ada.post("/v1/tasks", json=TASK)).status_code == 201
+    assert await services.queue.claim("w", 60.0) is None
+    await accounts.quotas.set("ada", Quota(tasks=None, sandboxes=1, bytes=None))
+    assert await services.queue.claim("w", 60.0) is not None
+
+
+async def test_leases_count_where_a_task_is_claimed(
+    store: Store, ada: httpx.AsyncClient, accounts: Accounts
+) -> None:
+    held = {"ada": 2, "task-1": 9}
+
+    async def leased() -> dict[str, int]:
+        return held
+
+    queue = TaskQueue(store.database, accounts.quotas, leased=leased)
+    await accounts.quotas.set("ada", Quota(tasks=None, sandboxes=3, bytes=None))
+    for _ in range(3):
+        await ada.post("/v1/tasks", json=TASK)
+    first = await queue.claim("w", 0.0)
+    assert first is not None
+    again = await queue.claim("w", 60.0)  # of a worker that died: it has its sandbox
+    assert again is not None and again.id == first.id
+    assert await queue.claim("w", 60.0) is None
+    held["ada"] = 0
+    assert [await queue.claim("w", 60.0) is not None for _ in range(3)] == [True, True, False]
+
+
+async def test_the_last_sandbox_goes_to_one_of_several_claims(
+    services: Services, ada: httpx.AsyncClient, accounts: Accounts
+) -> None:
+    await accounts.quotas.set("ada", Quota(tasks=None, sandboxes=1, bytes=None))
+    for _ in range(4):
+        await ada.post("/v1/tasks", json=TASK)
+    claimed = await asyncio.gather(*(services.queue.claim(f"w{n}", 60.0) for n in range(4)))
+    assert sum(one is not None for one in claimed) == 1
 
 
 async def test_an_administrator_sets_them(client: httpx.AsyncClient, accounts: Accounts) -> None:

@@ -47,6 +47,27 @@ async def test_a_token_opens_what_it_is_for_and_no_more(
     assert (await anonymous.get("/v1/users")).status_code == 403
 
 
+@pytest.mark.parametrize("less", [{"scopes": ["admin"]}, {"lasts_s": 3600}])
+async def test_an_administrators_limited_token_makes_nobody_an_administrator(
+    client: httpx.AsyncClient, anonymous: httpx.AsyncClient, accounts: Accounts, less: dict[str, object]
+) -> None:
+    await accounts.users.add("ada", Role.SUBMITTER, "a password of hers")
+    made = (await client.post("/v1/tokens", json={"label": "nightly", **less})).json()
+    limited = bearer(made["token"])
+    assert (await anonymous.get("/v1/users", headers=limited)).status_code == 200
+    for method, path, body in (
+        ("POST", "users", {"name": "eve", "role": "admin"}),
+        ("PATCH", "users/ada", {"role": "admin"}),
+        ("PUT", "users/owner/password", {}),
+    ):
+        refused = await anonymous.request(method, f"/v1/{path}", json=body, headers=limited)
+        assert refused.status_code == 403 and "sign in by password" in refused.text
+    assert [(one.name, one.role) for one in await accounts.users.list()] == [
+        ("ada", Role.SUBMITTER),
+        ("owner", Role.ADMIN),
+    ]
+
+
 async def test_an_expired_or_revoked_token_opens_nothing(
     client: httpx.AsyncClient, accounts: Accounts, store: Store
 ) -> None:

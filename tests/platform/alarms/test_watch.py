@@ -6,8 +6,10 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
 from deskhand_flywheel.store import Store
+from deskhand_flywheel.tables import trajectories
 from deskhand_flywheel.types import Event, EventKind
 from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.alarms.watch import AlarmWatch
@@ -73,3 +75,13 @@ async def test_the_overview_says_what_runs(
     monkeypatch.setattr("deskhand_platform.api.routes.overview.NEWEST", 1)
     recent = (await client.get("/v1/overview")).json()["recent"]
     assert recent == {"ended": 1, "succeeded": 0, "broken": 0, "more": True}
+    async with store.database.write() as connection:  # the newest is under way again
+        newest = sa.select(sa.func.max(trajectories.c.id)).scalar_subquery()
+        under_way = sa.update(trajectories).where(trajectories.c.id == newest)
+        await connection.execute(under_way.values(ended_at_s=None, success=None))
+    recent = (await client.get("/v1/overview")).json()["recent"]
+    assert recent == {"ended": 0, "succeeded": 0, "broken": 0, "more": True}
+    async with store.database.write() as connection:  # and the one before is of long ago
+        await connection.execute(sa.update(trajectories).values(started_at_s=1.0, ended_at_s=2.0))
+    recent = (await client.get("/v1/overview")).json()["recent"]
+    assert recent == {"ended": 0, "succeeded": 0, "broken": 0, "more": False}

@@ -11,9 +11,12 @@ import pytest
 
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind
+from deskhand_platform.accounts.opening import Accounts
+from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.api.routes import events
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
+from deskhand_platform.states import AlarmState
 
 DATABASES = ("sqlite", "postgresql")
 
@@ -48,6 +51,28 @@ async def test_a_stream_begins_after_the_last_event_id(client: httpx.AsyncClient
         "/v1/events", params={"follow": "false", "after": 0}, headers={"Last-Event-ID": str(ids[1])}
     )
     assert [one[0] for one in parsed(resumed.text)] == ids[2:]
+
+
+async def test_a_token_for_some_scopes_hears_of_nothing_else(
+    client: httpx.AsyncClient, store: Store, services: Services, accounts: Accounts
+) -> None:
+    task = await client.post("/v1/tasks", json={"task_id": "fake/press-button"})
+    await services.queue.claim("w", 60.0)
+    of_round = await append(store, "round:1", 1)
+    await AlarmBook(store).tell("run:r", "kl_high", AlarmState.RAISED)
+
+    async def heard(*scopes: str) -> tuple[set[str], int, int]:
+        _, token = await accounts.tokens.create("owner", "x", scopes=["rounds:read", *scopes])
+        head = {"Authorization": f"Bearer {token}"}
+        stream = await client.get("/v1/events", params={"follow": "false"}, headers=head)
+        seen = (await client.get("/v1/overview", headers=head)).json()
+        subjects = {str(one[2]["subject"]) for one in parsed(stream.text)}
+        return subjects, len(seen["running"]), len(seen["alarms"])
+
+    of_task = f"task:{task.json()['id']}"
+    assert of_round and await heard() == ({"round:1"}, 0, 0)
+    assert await heard("tasks:read") == ({"round:1", of_task}, 1, 0)
+    assert await heard("tasks:read", "metrics:read") == ({"round:1", of_task, "run:r"}, 1, 1)
 
 
 async def test_half_a_character_breaks_no_stream(client: httpx.AsyncClient, store: Store) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
+from deskhand_platform.accounts.access import Role
+from deskhand_platform.accounts.opening import Accounts
 from deskhand_platform.services import Services
 from deskhand_platform.settings import JobSettings
 
@@ -33,6 +35,7 @@ WRONG = [
     (by("local", temperature="hot"), "policy.settings.temperature", "valid number, e.g. 0.0"),
     (by("local", temperature=-1), "policy.settings", "temperature is -1.0: give 0 or more"),
     (by("local", max_tokens=True), "policy.settings.max_tokens", "e.g. 64"),
+    (by("local", max_tokens=1_000_000_000), "policy.settings.max_tokens", "less than or equal to 4096"),
     (by("local", policy_id="policy-none"), "policy.settings.policy_id", "no policy 'policy-none'"),
     (by("openai"), "policy.settings.model", "required"),
     (by("openai", model="m", memory={"n_screenshots": 0}), "policy.settings.memory", "give 1 or more"),
@@ -46,6 +49,11 @@ WRONG = [
     ({**BUTTON, "labels": {"owner": "bob"}}, "labels.owner", "choose another name"),
     (by("local", test_time=3), "policy.settings.test_time", ""),
     (by("scripted", test_time={"samples": 0}), "policy.settings.test_time", "samples is 0"),
+    (
+        by("openai", model="m", test_time={"samples": 10**9}),
+        "policy.settings.test_time",
+        "samples is 1000000000",
+    ),
     (by("scripted", test_time={"sample": 2}), "policy.settings.test_time.sample", "there are: attempts"),
 ]
 
@@ -76,6 +84,32 @@ async def test_it_is_refused_by_the_name_of_its_field(
 async def test_what_a_worker_would_take_is_taken(client: httpx.AsyncClient, body: dict[str, Any]) -> None:
     answer = await client.post("/v1/tasks", json=body)
     assert answer.status_code == 201, answer.text
+
+
+@pytest.mark.parametrize(("role", "status"), [(Role.RESEARCHER, 422), (Role.OPERATOR, 201)])
+async def test_a_folder_is_named_only_by_who_may_bring_policies_in(
+    client: httpx.AsyncClient,
+    services: Services,
+    accounts: Accounts,
+    record_episode: Any,
+    role: Role,
+    status: int,
+) -> None:
+    await accounts.users.add("ada", role)
+    _, token = await accounts.tokens.create("ada", "x")
+    client.headers["Authorization"] = f"Bearer {token}"
+    body = by("local", path="/root")
+    branch = {"step": 1, "policy": body["policy"]}
+    path = f"/v1/trajectories/{await record_episode(services.store)}/branch"
+    for address, sent, before in (
+        ("/v1/tasks", body, ""),
+        ("/v1/tasks/batch", {"tasks": [body]}, "tasks.0."),
+        (path, branch, ""),
+    ):
+        answer = await client.post(address, json=sent)
+        assert answer.status_code == status, answer.text
+        if status == 422:
+            assert answer.json()["error"]["field"] == f"{before}policy.settings.path"
 
 
 async def test_the_platform_s_keys_go_only_where_its_settings_say(

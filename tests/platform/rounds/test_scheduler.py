@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
 
 from deskhand_flywheel.store import Store
 from deskhand_platform.rounds.scheduler import Scheduler
-from deskhand_platform.rounds.schedules import ScheduleOrder
+from deskhand_platform.rounds.schedules import ScheduleOrder, next_time
 from deskhand_platform.services import Services
 from deskhand_platform.states import WorkState
 
@@ -18,6 +23,22 @@ NIGHTLY = ScheduleOrder(
 EVERY_TWO = ScheduleOrder(
     preset="smoke", overrides={}, cron=None, timezone="UTC", new_successes=2, enabled=True
 )
+
+
+@pytest.mark.parametrize(
+    ("cron", "times"),
+    [
+        ("30 2 * * *", ["2026-10-25T02:30:00+02:00", "2026-10-26T02:30:00+01:00"]),
+        ("*/30 2,3 * * *", ["2026-10-25T02:30:00+02:00", "2026-10-25T03:00:00+01:00"]),
+        ("30 * * * *", ["2026-10-25T02:30:00+02:00", "2026-10-25T02:30:00+01:00"]),
+    ],
+)
+def test_an_hour_that_clocks_show_twice_is_one_to_who_names_it(cron: str, times: list[str]) -> None:
+    order, zone = replace(NIGHTLY, cron=cron, timezone="Europe/Berlin"), ZoneInfo("Europe/Berlin")
+    at_s = datetime(2026, 10, 25, 2, 10, tzinfo=zone).timestamp()
+    for expected in times:
+        at_s = next_time(order, at_s) or 0.0
+        assert datetime.fromtimestamp(at_s, zone).isoformat() == expected
 
 
 def scheduler(services: Services) -> Scheduler:

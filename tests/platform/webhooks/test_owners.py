@@ -163,6 +163,22 @@ async def test_a_token_has_nothing_sent_that_it_may_not_read(
         assert (await anonymous.post("/v1/webhooks", json=body, headers=headers)).status_code == 403
 
 
+async def test_a_token_sees_nothing_among_deliveries_that_it_may_not_read(
+    anonymous: httpx.AsyncClient, accounts: Accounts, store: Store, ask: Asks, door: Door
+) -> None:
+    _, token = await accounts.tokens.create("eve", "reads", scopes=["tasks:read", "tasks:write"])
+    headers = {"Authorization": f"Bearer {token}"}
+    await AlarmBook(store).tell("platform", "disk_low", AlarmState.RAISED, {"free_gb": 1.5})
+    for about, status in (("tasks", 404), ("alarms", 403)):
+        made = await ask("eve", "POST", "webhooks", 201, json={"url": door.url, "about": about})
+        path = f"webhooks/{made['id']}/deliveries"
+        told = (await ask("eve", "GET", path))["items"]  # an alarm that stands is told first
+        assert len(told) == (about == "alarms")
+        assert (await anonymous.get(f"/v1/{path}", headers=headers)).json()["items"] == []
+        again = await anonymous.post(f"/v1/{path}/none/retry", headers=headers)
+        assert again.status_code == status
+
+
 async def test_an_owner_has_so_many_and_no_more(ask: Asks, door: Door) -> None:
     body = {"url": door.url}
     at_once = await asyncio.gather(*(ask("ada", "POST", "webhooks", 201, json=body) for _ in range(3)))

@@ -480,7 +480,8 @@ export interface paths {
          * @description Each event's `data` is an `EventModel`, its `event` the kind, its `id` the row.
          *
          *     Ids ascend over all subjects: a stream about several is resumed like one about one. Events of tasks are
-         *     kept for a time; a stream that may hold some and would go on before that is refused (410).
+         *     kept for a time; a stream that may hold some and would go on before that is refused (410). With a token
+         *     for some scopes those of tasks need `tasks:read`, and alarms `metrics:read`.
          */
         get: operations["stream_events"];
         put?: never;
@@ -759,7 +760,8 @@ export interface paths {
         };
         /**
          * Get Overview
-         * @description Queue, sandboxes, the round that runs and the last one's success, alarms.
+         * @description Queue, sandboxes, the round that runs and the last one's success, alarms. With a token for some scopes
+         *     the tasks that run need `tasks:read`, and alarms `metrics:read`; their lists are empty without.
          */
         get: operations["get_overview"];
         put?: never;
@@ -2134,7 +2136,7 @@ export interface paths {
         };
         /**
          * List Deliveries
-         * @description What it was and is to be told, newest first.
+         * @description What it was and is to be told, newest first; nothing of what one may not read.
          */
         get: operations["list_deliveries"];
         put?: never;
@@ -4466,7 +4468,7 @@ export interface components {
         };
         /**
          * RecentEpisodes
-         * @description Episodes that ended within the last hour, the newest thousand at most.
+         * @description Episodes that ended within the last hour, of the newest thousand that began.
          */
         RecentEpisodes: {
             /** Broken */

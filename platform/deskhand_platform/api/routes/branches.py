@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 from deskhand_flywheel.branching_off import BranchOrder
 from deskhand_flywheel.errors import NotReplayable
-from deskhand_platform.api.deps import Have, User
+from deskhand_platform.api.deps import Have, Who
 from deskhand_platform.api.live_models import BranchBody
 from deskhand_platform.api.models import SubmittedTask
 from deskhand_platform.api.policy_choice import check_kept, check_policy, check_solved
@@ -19,7 +19,7 @@ router = APIRouter(tags=["trajectories"])
 
 
 @router.post("/trajectories/{id}/branch", status_code=201)
-async def branch_trajectory(have: Have, user: User, id: str, body: BranchBody) -> SubmittedTask:
+async def branch_trajectory(have: Have, who: Who, id: str, body: BranchBody) -> SubmittedTask:
     """Queue episodes that share the steps before this one and are decided anew from there.
 
     The recorded actions are replayed from the seeded start and every screen is compared; of several episodes,
@@ -27,7 +27,7 @@ async def branch_trajectory(have: Have, user: User, id: str, body: BranchBody) -
     `shared_turns` and `branch_exact`: "no" where a screen differed on the way.
     """
     check_labels(body.labels)
-    check_policy(body.policy, have.settings.jobs.endpoints)
+    check_policy(body.policy, have.settings.jobs.endpoints, who.scopes)
     await check_kept(have.store, [("", body.policy)])
     trajectory = await have.store.trajectory(id)
     task = trajectory.start.task
@@ -38,7 +38,7 @@ async def branch_trajectory(have: Have, user: User, id: str, body: BranchBody) -
     check_solved(body.policy, task)
     policy = PolicyRef(name=body.policy.name, settings=body.policy.settings, review_s=body.policy.review_s)
     order = TaskOrder(
-        owner=user,
+        owner=who.name,
         task=task,
         policy=policy,
         labels=body.labels,

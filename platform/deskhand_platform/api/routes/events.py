@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
 from deskhand_flywheel.types import Event
-from deskhand_platform.api.deps import Feed, Have, StillIn
+from deskhand_platform.api.deps import Feed, Have, StillIn, Who
 from deskhand_platform.api.models import ErrorAnswer, EventModel
 from deskhand_platform.api.recorded import plain
 from deskhand_platform.api.whole_text import whole_json
@@ -43,6 +43,7 @@ MAX_SUBJECTS = 100
 async def stream_events(
     request: Request,
     have: Have,
+    who: Who,
     still_in: StillIn,
     feed: Feed,
     subject: Annotated[
@@ -56,10 +57,13 @@ async def stream_events(
     """Each event's `data` is an `EventModel`, its `event` the kind, its `id` the row.
 
     Ids ascend over all subjects: a stream about several is resumed like one about one. Events of tasks are
-    kept for a time; a stream that may hold some and would go on before that is refused (410).
+    kept for a time; a stream that may hold some and would go on before that is refused (410). With a token
+    for some scopes those of tasks need `tasks:read`, and alarms `metrics:read`.
     """
     begin = after if last_event_id is None else last_event_id
-    return await streaming(request, have, still_in, feed, Chosen(subjects=subject), begin, follow, frame)
+    sees = who.scopes
+    chosen = Chosen(subjects=subject, tasks="tasks:read" in sees, alarms="metrics:read" in sees)
+    return await streaming(request, have, still_in, feed, chosen, begin, follow, frame)
 
 
 async def streaming(
@@ -78,7 +82,7 @@ async def streaming(
         NoLongerKept: events above it may have been dropped; from the very beginning on there is what is kept.
     """
     of_tasks = chosen.subjects is None or any(one.startswith(PREFIX) for one in chosen.subjects)
-    dropped = await dropped_up_to(have.store.database) if of_tasks else 0
+    dropped = await dropped_up_to(have.store.database) if of_tasks and chosen.tasks else 0
     if 0 < last_id < dropped:
         raise NoLongerKept(
             f"events of tasks up to {dropped} are no longer kept, and some after {last_id} may have been "

@@ -12,7 +12,7 @@ from deskhand_flywheel.tables import trajectories
 from deskhand_platform import host_address
 from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.api.alarm_models import Overview, PoolModel, RecentEpisodes
-from deskhand_platform.api.deps import Have
+from deskhand_platform.api.deps import Have, Who
 from deskhand_platform.api.routes import alarms, rounds, tasks
 from deskhand_platform.services import Services
 from deskhand_platform.states import WorkState
@@ -27,8 +27,10 @@ NEWEST = 1000
 
 
 @router.get("/overview")
-async def get_overview(have: Have) -> Overview:
-    """Queue, sandboxes, the round that runs and the last one's success, alarms."""
+async def get_overview(have: Have, who: Who) -> Overview:
+    """Queue, sandboxes, the round that runs and the last one's success, alarms. With a token for some scopes
+    the tasks that run need `tasks:read`, and alarms `metrics:read`; their lists are empty without.
+    """
     now = time.time()
     async with have.store.database.read() as connection:
         counts = await _counts(connection)
@@ -36,7 +38,9 @@ async def get_overview(have: Have) -> Overview:
             sa.select(sa.func.min(task_table.c.created_at_s)).where(task_table.c.state == WorkState.QUEUED)
         )
         recent = await _recent(connection, now)
-    running = await have.queue.list(state=WorkState.RUNNING, limit=RUNNING)
+    sees_tasks, sees_alarms = ("tasks:read" in who.scopes), ("metrics:read" in who.scopes)
+    running = await have.queue.list(state=WorkState.RUNNING, limit=RUNNING) if sees_tasks else ()
+    raised = await AlarmBook(have.store).open() if sees_alarms else ()
     under_way = await have.book.running()
     ended = [one for one in await have.book.list(limit=LAST_ROUNDS) if one.state is WorkState.DONE]
     return Overview(
@@ -47,7 +51,7 @@ async def get_overview(have: Have) -> Overview:
         last_round=rounds.summary(ended[0]) if ended else None,
         pools=await _pools(have),
         recent=recent,
-        alarms=[alarms.shown(one) for one in await AlarmBook(have.store).open()],
+        alarms=[alarms.shown(one) for one in raised],
     )
 
 
@@ -59,10 +63,12 @@ async def _counts(connection: AsyncConnection) -> dict[str, int]:
 
 async def _recent(connection: AsyncConnection, now: float) -> RecentEpisodes:
     table = trajectories
-    query = sa.select(table.c.ended_at_s, table.c.success, table.c.failure).order_by(table.c.id.desc())
-    newest = (await connection.execute(query.limit(NEWEST + 1))).all()
-    rows = [row for row in newest if row.ended_at_s is not None and row.ended_at_s > now - RECENT_S]
-    more, rows = len(rows) > NEWEST, rows[:NEWEST]
+    wanted = (table.c.started_at_s, table.c.ended_at_s, table.c.success, table.c.failure)
+    query = sa.select(*wanted).order_by(table.c.id.desc()).limit(NEWEST + 1)
+    newest, since = (await connection.execute(query)).all(), now - RECENT_S
+    # some of the newest are under way: that there are others is not to be told by how many have ended
+    more = len(newest) > NEWEST and newest[-1].started_at_s > since
+    rows = [row for row in newest[:NEWEST] if row.ended_at_s is not None and row.ended_at_s > since]
     return RecentEpisodes(
         more=more,
         ended=len(rows),

@@ -8,7 +8,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from deskhand_platform.api.deps import Cursor, Have, Label, Limit, Noted, User, Who, before_id, labelled
+from deskhand_platform.accounts.access import Principal
+from deskhand_platform.api.deps import Cursor, Have, Label, Limit, Noted, Who, before_id, labelled
 from deskhand_platform.api.models import (
     OutcomeModel,
     Page,
@@ -29,18 +30,18 @@ router = APIRouter(tags=["tasks"])
 
 
 @router.post("/tasks", status_code=201)
-async def submit_task(have: Have, user: User, noted: Noted, body: TaskSubmission) -> SubmittedTask:
+async def submit_task(have: Have, who: Who, noted: Noted, body: TaskSubmission) -> SubmittedTask:
     """Queue a task; its trajectory can be fetched as soon as an episode has begun."""
     await check_kept(have.store, [("", body.policy)])
-    queued = await have.queue.submit(order(body, user, have.settings))
+    queued = await have.queue.submit(order(body, who, have.settings))
     noted(queued.id)
     return shown(queued)
 
 
 @router.post("/tasks/batch", status_code=201)
-async def submit_tasks(have: Have, user: User, noted: Noted, body: TaskBatch) -> SubmittedBatch:
+async def submit_tasks(have: Have, who: Who, noted: Noted, body: TaskBatch) -> SubmittedBatch:
     """Queue up to 10,000 tasks, all of them or none."""
-    orders = await asyncio.to_thread(_orders, body.tasks, user, have.settings)
+    orders = await asyncio.to_thread(_orders, body.tasks, who, have.settings)
     await check_kept(have.store, ((f"tasks.{at}.", one.policy) for at, one in enumerate(body.tasks)))
     ids = await have.queue.submit_all(orders)
     noted(f"{len(ids)} tasks, {ids[0]} to {ids[-1]}")
@@ -89,14 +90,14 @@ async def retry_task(have: Have, id: str) -> SubmittedTask:
     return shown(await have.queue.retry(id))
 
 
-def order(body: TaskSubmission, owner: str, settings: Settings) -> TaskOrder:
+def order(body: TaskSubmission, who: Principal, settings: Settings) -> TaskOrder:
     """What a submission asks of the queue.
 
     Raises:
         InvalidField: as `wanted_task`, `check_policy`, `check_solved` and `check_labels`.
     """
     check_labels(body.labels)
-    check_policy(body.policy, settings.jobs.endpoints)
+    check_policy(body.policy, settings.jobs.endpoints, who.scopes)
     task = wanted_task(body, settings.sandbox.kinds)
     check_solved(body.policy, task)
     return TaskOrder(
@@ -106,15 +107,15 @@ def order(body: TaskSubmission, owner: str, settings: Settings) -> TaskOrder:
         priority=body.priority,
         deadline_s=body.deadline_s,
         key=body.key,
-        owner=owner,
+        owner=who.name,
     )
 
 
-def _orders(bodies: Sequence[TaskSubmission], owner: str, settings: Settings) -> list[TaskOrder]:
+def _orders(bodies: Sequence[TaskSubmission], who: Principal, settings: Settings) -> list[TaskOrder]:
     found: list[TaskOrder] = []
     for number, body in enumerate(bodies):
         try:
-            found.append(order(body, owner, settings))
+            found.append(order(body, who, settings))
         except InvalidField as error:
             field = f"tasks.{number}.{error.field}"
             raise InvalidField(field, error.reason, suggestions=error.suggestions) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from deskhand_platform.accounts.access import Principal
 from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.api.deps import Cursor, Have, Limit, Noted, Who
 from deskhand_platform.api.models import Page
@@ -16,7 +17,7 @@ from deskhand_platform.webhooks.destinations import Refused, resolve
 
 router = APIRouter(tags=["webhooks"])
 NEEDED = {About.TASKS: "tasks:read", About.ALARMS: "metrics:read"}
-"""The scope of who has it sent: nobody is told what they may not read."""
+"""The scope of who has it sent, or sees what was: nobody is told what they may not read."""
 
 
 @router.post("/webhooks", status_code=201)
@@ -24,9 +25,7 @@ async def add_webhook(have: Have, who: Who, noted: Noted, body: WebhookBody) -> 
     """Have results, or alarms, sent from now on, signed with a secret that is shown this once. Alarms that
     stand already are told first. Submitters have results of their own tasks sent, and no alarms.
     """
-    needed = NEEDED[body.about]
-    if needed not in who.scopes:
-        raise Forbidden(f"{who.name} may not be told of {body.about}: that needs the scope {needed!r}")
+    _check_told(who, body.about)
     try:
         await resolve(body.url, have.settings.webhooks.networks)
     except Refused as error:
@@ -68,7 +67,9 @@ async def list_deliveries(
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> Page[DeliveryModel]:
-    """What it was and is to be told, newest first."""
+    """What it was and is to be told, newest first; nothing of what one may not read."""
+    if NEEDED[(await _book(have).get(id)).about] not in who.scopes:
+        return Page[DeliveryModel](items=[], next_cursor=None)
     found = await _book(have).deliveries(id, only=who.only, state=state, before=cursor, limit=limit)
     more = found[-1].id if len(found) == limit else None
     return Page[DeliveryModel](items=[_delivery(one) for one in found], next_cursor=more)
@@ -77,6 +78,7 @@ async def list_deliveries(
 @router.post("/webhooks/{id}/deliveries/{delivery_id}/retry")
 async def retry_delivery(have: Have, who: Who, id: str, delivery_id: str) -> DeliveryModel:
     """Send again what was given up."""
+    _check_told(who, (await _book(have).get(id)).about)
     return _delivery(await _book(have).retry(id, delivery_id, who.only))
 
 
@@ -91,6 +93,16 @@ def shown(webhook: Webhook) -> WebhookModel:
         states=list(webhook.states),
         created_at_s=webhook.created_at_s,
     )
+
+
+def _check_told(who: Principal, about: About) -> None:
+    """
+    Raises:
+        Forbidden: they, or their token, may not read what it is about.
+    """
+    needed = NEEDED[about]
+    if needed not in who.scopes:
+        raise Forbidden(f"{who.name} may not be told of {about}: that needs the scope {needed!r}")
 
 
 def _book(have: Services) -> WebhookBook:
