@@ -44,7 +44,7 @@ async def fetch(action: Fetch, policy: Policy) -> str:
             httpx.AsyncClient(timeout=FETCH_S, trust_env=trusting) as client,
         ):
             for _ in range(REDIRECTS + 1):
-                answer = await _ask(client, url, method, headers, body, policy)
+                answer = await ask(client, url, method, headers, body, policy)
                 try:
                     if not answer.has_redirect_location:
                         return await _told(answer)
@@ -63,10 +63,10 @@ async def fetch(action: Fetch, policy: Policy) -> str:
     raise InvalidAction(f"{action.url} leads from address to address, more than {REDIRECTS} times")
 
 
-async def _ask(
+async def ask(
     client: httpx.AsyncClient, url: str, method: str, headers: dict[str, str], body: str, policy: Policy
 ) -> httpx.Response:
-    """The head of one answer.
+    """The head of one answer, whatever it is.
 
     Raises:
         InvalidAction: an address that is none, or is not to be asked.

@@ -27,6 +27,8 @@ class Policy:
     neighbours: bool = False
     """This machine and the networks it stands in may be reached like any other place; otherwise they have to
     be listed by name."""
+    trusted: tuple[str, ...] = ()
+    """Hosts as in rules, which say of them alone that they may stand there."""
 
     @property
     def restricts(self) -> bool:
@@ -40,10 +42,10 @@ class Policy:
         return port not in DEBUGGING_PORTS and all(_within(rule, host, port) for rule in self.rules)
 
     def lists(self, host: str, port: int) -> bool:
-        """Whether a rule has the host itself, in no pattern."""
+        """Whether a rule has the host itself, in no pattern, or it is trusted."""
+        lists = (self.trusted, *(rule for rule in self.rules if not isinstance(rule, str)))
         return host in self.sites or any(
-            not isinstance(rule, str) and any(_matches(each, host, port, pattern=False) for each in rule)
-            for rule in self.rules
+            _matches(each, host, port, pattern=False) for rule in lists for each in rule
         )
 
     def place(self, host: str, port: int) -> tuple[str, int]:

@@ -1,4 +1,9 @@
-"""Files from the network that tasks bring, kept on this machine by the hash of their address."""
+"""Files from the network that tasks bring, kept on this machine by the hash of their address.
+
+Whoever may send a task names addresses that this machine asks, not the sandbox: those on this machine or in
+its own networks, and redirects there, are asked only at hosts that DESKHAND_DOWNLOAD_HOSTS lists. Where a
+proxy of the environment asks, it decides.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,18 @@ import hashlib
 import os
 import uuid
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
-from deskhand_sandbox.errors import InvalidTask
+from deskhand_sandbox.errors import InvalidAction, InvalidTask
+from deskhand_sandbox.tools.fetch import REDIRECTS, ask
+from deskhand_sandbox.tools.policy import Policy
 
 FOLDER_VARIABLE = "DESKHAND_DOWNLOADS"
+HOSTS_VARIABLE = "DESKHAND_DOWNLOAD_HOSTS"
+"""Hosts near by that are asked, with commas between: "mirror.lan,127.0.0.1:8000"."""
 CONNECT_S = 5.0
 TOTAL_S = 300.0
 LARGEST_BYTES = 1024 * 1024 * 1024
@@ -67,28 +77,59 @@ class Downloads:
     async def _fetch(self, url: str) -> bytes:
         if urlsplit(url).scheme not in ("http", "https"):
             raise self._missing(url, "only http and https addresses are fetched")
-        data = bytearray()
         try:
-            async with (
-                asyncio.timeout(TOTAL_S),
-                httpx.AsyncClient(timeout=httpx.Timeout(60.0, connect=CONNECT_S)) as client,
-                client.stream("GET", url, follow_redirects=True) as response,
-            ):
-                response.raise_for_status()
-                async for piece in response.aiter_bytes():
+            async with asyncio.timeout(TOTAL_S):
+                asked = url
+                for _ in range(REDIRECTS + 1):
+                    led_to = await self._asked(asked)
+                    if isinstance(led_to, bytes):
+                        return led_to
+                    asked = urljoin(asked, led_to)
+        except httpx.HTTPStatusError as error:
+            raise self._missing(url, f"the server answered {error.response.status_code}") from error
+        except InvalidAction as error:
+            near = f"{HOSTS_VARIABLE} lists such hosts that are asked all the same"
+            raise self._missing(url, f"{error}; {near}") from error
+        except TimeoutError as error:
+            raise self._missing(url, f"it took longer than {TOTAL_S:g} s") from error
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+            raise self._missing(url, str(error) or type(error).__name__) from error
+        raise self._missing(url, f"it leads from address to address, more than {REDIRECTS} times")
+
+    async def _asked(self, url: str) -> bytes | str:
+        """The file at an address, or where it leads."""
+        proxied = _proxied(url)
+        policy = Policy(rules=("allow",), neighbours=proxied, trusted=_trusted())
+        timeout = httpx.Timeout(60.0, connect=CONNECT_S)
+        async with httpx.AsyncClient(timeout=timeout, trust_env=proxied) as client:
+            answer = await ask(client, url, "GET", {}, "", policy)
+            try:
+                if answer.has_redirect_location:
+                    return answer.headers["Location"]
+                answer.raise_for_status()
+                data = bytearray()
+                async for piece in answer.aiter_bytes():
                     data += piece
                     if len(data) > LARGEST_BYTES:
                         raise self._missing(url, f"it is larger than {LARGEST_BYTES} bytes")
-        except httpx.HTTPStatusError as error:
-            raise self._missing(url, f"the server answered {error.response.status_code}") from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise self._missing(url, str(error) or type(error).__name__) from error
-        except TimeoutError as error:
-            raise self._missing(url, f"it took longer than {TOTAL_S:g} s") from error
-        return bytes(data)
+                return bytes(data)
+            finally:
+                await answer.aclose()
 
     def _missing(self, url: str, why: str) -> InvalidTask:
         return InvalidTask(f"{url} cannot be downloaded ({why}): put the file at {self.place(url)}")
+
+
+def _proxied(url: str) -> bool:
+    """Whether a proxy of the environment asks this address."""
+    parts = urlsplit(url)
+    host, known = parts.hostname or "", getproxies()
+    return bool(known.get(parts.scheme) or known.get("all")) and not proxy_bypass(host)
+
+
+def _trusted() -> tuple[str, ...]:
+    listed = os.environ.get(HOSTS_VARIABLE, "").split(",")
+    return tuple(each.strip() for each in listed if each.strip())
 
 
 def _folder() -> Path:

@@ -17,7 +17,7 @@ from deskhand_sandbox.registry import create_backend
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.guest import Guest, Ran
 from deskhand_sandbox.tasks.setup import SETUP, check_steps, run_steps, set_up, windows
-from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, Downloads
+from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, HOSTS_VARIABLE, Downloads
 from deskhand_sandbox.tasks.setup.steps import SetupContext
 from deskhand_sandbox.types import EnvironmentSpec, JsonValue, Task, VerifierSpec
 
@@ -151,7 +151,11 @@ class Files(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.asked.append(self.path)
         found = self.path == "/there"
-        self.send_response(200 if found else 404)
+        if led := self.path.removeprefix("/to/") if self.path.startswith("/to/") else "":
+            self.send_response(302)
+            self.send_header("Location", led)
+        else:
+            self.send_response(200 if found else 404)
         self.send_header("Content-Length", "5" if found else "0")
         self.end_headers()
         if found:
@@ -162,10 +166,42 @@ class Files(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def site(serve: Callable[..., AbstractContextManager[str]]) -> Iterator[str]:
+def site(serve: Callable[..., AbstractContextManager[str]], monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Near by, and listed."""
     Files.asked.clear()
     with serve(Files) as place:
+        monkeypatch.setenv(HOSTS_VARIABLE, f"mirror.invalid, {place}")
         yield f"http://{place}"
+
+
+async def test_a_place_near_by_is_asked_only_where_it_is_listed(
+    site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    downloads, port = Downloads(tmp_path), site.rpartition(":")[2]
+    assert await downloads.get(f"{site}/to/{site}/there") == b"bytes"
+    assert Files.asked == [f"/to/{site}/there", "/there"]
+    # by another name it is not listed
+    for url in (f"http://localhost:{port}/there", f"{site}/to/http://localhost:{port}/there"):
+        with pytest.raises(InvalidTask, match=f"localhost is .* on this machine .*{HOSTS_VARIABLE} lists"):
+            await downloads.get(url)
+    with pytest.raises(InvalidTask, match="more than 5 times"):
+        await downloads.get(f"{site}/to/" * 9)
+    monkeypatch.delenv(HOSTS_VARIABLE)
+    asked = len(Files.asked)
+    with pytest.raises(InvalidTask, match="on this machine or in a network of its own"):
+        await downloads.get(f"{site}/elsewhere")
+    assert len(Files.asked) == asked
+
+
+async def test_where_a_proxy_asks_it_decides(
+    site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", site)
+    with pytest.raises(InvalidTask, match="404"):
+        await Downloads(tmp_path).get("http://files.invalid/there")
+    assert Files.asked == ["http://files.invalid/there"]
 
 
 async def test_downloads_are_kept(site: str, tmp_path: Path) -> None:
