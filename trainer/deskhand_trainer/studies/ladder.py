@@ -28,7 +28,7 @@ learning took five sixths of an iteration, and two fifths so. Three registration
 none of it is kept: the page's with a tower that learns and 12,000 turns, which would have taken days, after
 one iteration; and after their first seed, two of Sokoban: from a start at a fifth the price of Sokoban's
 moves made giving up worth as much as trying, and most arms learnt to give up; and at the loop study's rate,
-twice Sokoban's, with half the batch, no arm learnt anything. GRPO's arms of both rungs are withdrawn too:
+twice Sokoban's, with half the batch, no arm learnt anything. GRPO's arms of both rungs were withdrawn too:
 they ran while its mean over trajectories counted long episodes for more than short ones. The critic's control
 was amended before it was run again: without the episodes that ran into their limit nine in ten that it read
 were successes, and their returns hardly varied. Left out of METHODS §7: frozen lake, pixel forms, the shop,

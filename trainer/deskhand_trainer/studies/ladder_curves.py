@@ -68,6 +68,6 @@ def draw_curves(curves: Mapping[str, Sequence[Curve]], title: str, path: Path) -
         axes.plot(*zip(*together, strict=True), color=colour, linewidth=2, label=arm)
     axes.set(xlabel="turns played", ylabel="success on validation seeds, sampled", title=title, ylim=(0, 1))
     axes.grid(visible=True, alpha=0.3)
-    axes.legend(loc="lower right", fontsize="small")
+    axes.legend(loc="upper left", ncols=4, fontsize="small")
     path.parent.mkdir(parents=True, exist_ok=True)
     plot.savefig(path)
