@@ -1,15 +1,15 @@
 """The policy a submitted task asks for.
 
-A model of the store is loaded once and shared by its episodes; one behind an API has its connections, and its
-rate limits, once for all tasks that ask for it alike.
+A model is loaded once and shared by its episodes (`loaded_models`); one behind an API has its connections,
+and its rate limits, once for all tasks that ask for it alike.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,12 +26,11 @@ from deskhand_agent.test_time.settings import Deliberation
 from deskhand_agent.types import Connected, Policy
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import InvalidField
+from deskhand_platform.loaded_models import LoadedModels, SharedEngine, torch_needed
 from deskhand_platform.task_orders import PolicyRef
-from deskhand_sandbox.errors import BackendMissing
 
 if TYPE_CHECKING:
     from deskhand_agent.models.bundle import ModelBundle
-    from deskhand_agent.models.engine import LocalEngine
     from deskhand_flywheel.prm.judging import PrmJudge
 
 TEST_TIME = "test_time"
@@ -63,19 +62,21 @@ LOCAL_SETTINGS = tuple(one.name for one in fields(LocalSettings))
 class PolicyMaker:
     """Makes policies by their reference."""
 
-    def __init__(self, store: Store, folder: Path, *, notes: Path | None = None) -> None:
+    def __init__(self, store: Store, folder: Path, *, notes: Path | None = None, models: int = 4) -> None:
         """
         Args:
             folder: for the files of policies.
             notes: for those of notebooks; None: none are kept.
+            models: in memory at once, unless more are in use; process reward models apart.
         """
         self._store = store
         self._folder = folder
         self._notes = notes
-        self._loaded: dict[Path, tuple[ModelBundle, LocalEngine]] = {}
-        self._loading = asyncio.Lock()
+        self._models = LoadedModels(models)
         self._made: dict[str, Policy] = {}
-        self._judges: dict[str, PrmJudge] = {}
+        self._most_judges, self._loading = models, asyncio.Lock()
+        self._judges: OrderedDict[str, PrmJudge] = OrderedDict()
+        """The one asked for last at the end."""
 
     async def deliberate(self, ref: PolicyRef) -> Deliberate:
         """The policy, and what of its reference is about how its episodes are run.
@@ -142,7 +143,7 @@ class PolicyMaker:
         path, executor = settings.get("path"), settings.get("executor")
         if isinstance(path, str):
             policy_id = Path(path).name
-            bundle, engine = await self._model(Path(path), policy_id)
+            bundle, engine = await self._models.get(Path(path), policy_id)
         else:
             named = await self._store.policy_named(str(settings.get("policy_id", DESKHAND_TINY)))
             policy_id, executor = named.id, executor or named.metadata.get("executor")
@@ -160,8 +161,11 @@ class PolicyMaker:
         async with self._loading:
             if policy_id not in self._judges:
                 folder = await self._store.materialise_policy(policy_id, self._folder / policy_id)
+                while len(self._judges) >= self._most_judges:
+                    self._judges.popitem(last=False)
                 self._judges[policy_id] = await asyncio.to_thread(_load_judge, folder)
-        return self._judges[policy_id]
+            self._judges.move_to_end(policy_id)
+            return self._judges[policy_id]
 
     async def _executor(self, named: object, sampling: Sampling) -> Policy:
         """Who carries out the plans of a policy that plans.
@@ -178,36 +182,13 @@ class PolicyMaker:
         sampling = replace(sampling, temperature=0.0)
         return create_policy("local", bundle=bundle, engine=engine, sampling=sampling, policy_id=named)
 
-    async def _kept(self, policy_id: str) -> tuple[ModelBundle, LocalEngine]:
+    async def _kept(self, policy_id: str) -> tuple[ModelBundle, SharedEngine]:
         folder = await self._store.materialise_policy(policy_id, self._folder / policy_id)
-        return await self._model(folder, policy_id)
-
-    async def _model(self, folder: Path, policy_id: str) -> tuple[ModelBundle, LocalEngine]:
-        async with self._loading:
-            if folder not in self._loaded:
-                self._loaded[folder] = await asyncio.to_thread(_load, folder, policy_id)
-        return self._loaded[folder]
-
-
-def _load(folder: Path, policy_id: str) -> tuple[ModelBundle, LocalEngine]:
-    with _torch("a local policy"):
-        from deskhand_agent.models.bundle import load_bundle
-        from deskhand_agent.models.engine import LocalEngine
-    bundle = load_bundle(folder)
-    return bundle, LocalEngine(bundle, policy_id=policy_id)
+        return await self._models.get(folder, policy_id)
 
 
 def _load_judge(folder: Path) -> PrmJudge:
-    with _torch("a process reward model"):
+    with torch_needed("a process reward model"):
         from deskhand_flywheel.prm.judging import PrmJudge
         from deskhand_flywheel.prm.scoring import ProcessRewardModel
     return PrmJudge(ProcessRewardModel.load(folder))
-
-
-@contextmanager
-def _torch(what: str) -> Generator[None]:
-    """Says which extra is missing."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise BackendMissing(f'{what} needs {error.name}: run pip install "deskhand[vlm]"') from error

@@ -55,6 +55,8 @@ class WorkerSettings(BaseModel):
     """A claim not renewed for so long is up for another worker."""
     poll_s: Annotated[float, Field(gt=0.0)] = 0.5
     """How often an idle worker looks at the queue."""
+    models: Annotated[int, Field(ge=1, le=64)] = 4
+    """Local policies kept in memory, and as many process reward models; more where more are in use."""
 
 
 class RoundSettings(BaseModel):

@@ -368,11 +368,11 @@ async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:
         address = host_address.published(settings.home)
         return None if address is None else clients.setdefault(address, SandboxClient(*address))
 
-    async with await Store.open(
-        settings.db_url, settings.blobs_url, near_frames=settings.near_frames
-    ) as store:
+    urls = settings.db_url, settings.blobs_url
+    async with await Store.open(*urls, near_frames=settings.near_frames) as store:
         quotas = Quotas(store.database, settings.quotas)
-        maker = PolicyMaker(store, settings.home / "policies", notes=settings.home / "notes")
+        notes, models = settings.home / "notes", settings.worker.models
+        maker = PolicyMaker(store, settings.home / "policies", notes=notes, models=models)
         worker = EpisodeWorker(
             queue=TaskQueue(store.database, quotas, leased=lambda: leased(sources())),
             sink=store,

@@ -19,6 +19,7 @@ from deskhand_flywheel.errors import UnknownPolicy
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, save_reward_model
 from deskhand_flywheel.store import Store
 from deskhand_platform.errors import InvalidField
+from deskhand_platform.loaded_models import LoadedModels, SharedEngine
 from deskhand_platform.policies import PolicyMaker
 from deskhand_platform.task_orders import PolicyRef
 from deskhand_sandbox.pictures import as_image
@@ -83,6 +84,43 @@ async def test_a_policy_that_plans_comes_with_who_acts_on_its_plans(store: Store
             await executor_of(**settings)
     with pytest.raises(UnknownPolicy):
         await executor_of(policy_id=plans, executor="policy-none")
+
+
+async def test_of_models_nobody_acts_with_the_one_used_longest_ago_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+
+    class Engine:
+        def __init__(self, bundle: object, *, policy_id: str) -> None:
+            self.policy_id = policy_id
+
+        def close(self) -> None:
+            ended.append(self.policy_id)
+
+    monkeypatch.setattr("deskhand_agent.models.engine.LocalEngine", Engine)
+    monkeypatch.setattr("deskhand_agent.models.bundle.load_bundle", Path.name.fget)
+    models = LoadedModels(2)
+
+    async def get(name: str) -> SharedEngine:
+        bundle, engine = await models.get(tmp_path / name, name)
+        assert bundle == name
+        return engine
+
+    acting = await get("a")
+    for name in ("b", "a", "c"):
+        await get(name)
+    assert ended == ["b"]  # b was used before a, which acts, too
+    both = [acting, await get("c")]
+    third = await get("d")
+    assert ended == ["b"]  # all are in use
+    del both, third
+    await get("b")
+    assert ended == ["b", "c", "d"]
+    await get("a")
+    del acting
+    await get("e")
+    assert ended == ["b", "c", "d", "b"]
 
 
 async def test_a_policy_behind_an_api_is_made_once_for_alike_tasks(store: Store, tmp_path: Path) -> None:
