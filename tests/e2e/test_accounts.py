@@ -290,6 +290,22 @@ def test_a_token_for_a_part_of_it_is_offered_no_other_token(platform: Platform, 
     context.close()
 
 
+def test_a_limited_token_of_an_administrator_is_offered_no_change_of_accounts(
+    platform: Platform, browser: Browser
+) -> None:
+    made = send(platform, "/v1/tokens", {"label": "for a minute", "lasts_s": 600})
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{platform.url}/#token={made['token']}")
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    page.goto(f"{platform.url}/admin")
+    table = page.get_by_role("table", name="Users")
+    expect(table).to_contain_text("owner")
+    expect(page.get_by_role("button", name="Add a user")).to_have_count(0)
+    expect(table.get_by_role("button")).to_have_count(0)
+    context.close()
+
+
 @pytest.mark.slow
 def test_people_keep_their_own_tokens_and_password(
     platform: Platform, signed: Signed, somebody: Open

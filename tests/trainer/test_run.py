@@ -120,7 +120,7 @@ async def learned_from(home: Path, result: dict[str, Any]) -> list[object]:
         ),
         (
             "ppo",
-            {**PPO, "summary_after": 4, "rollouts": "self_play"},
+            {**PPO, "tasks": ["worlds/tic-tac-toe"], "summary_after": 4, "rollouts": "self_play"},
             {},
             "self_play ones ask for no summary, and the policy's memory has them: set summary_after=0",
         ),

@@ -4,7 +4,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 
 import { answer, api } from "../api/client";
-import { usersQuery } from "../api/queries";
+import { infoQuery, usersQuery } from "../api/queries";
 import type { User } from "../api/words";
 import { Ago } from "../parts/Ago";
 import { columnsOf, DataTable } from "../parts/DataTable";
@@ -20,6 +20,7 @@ const column = columnsOf<User>();
 
 export function UsersPanel() {
   const users = useQuery(usersQuery);
+  const limited = useQuery(infoQuery).data?.limited ?? true;
   const [adding, setAdding] = useState(false);
   const [asked, setAsked] = useState<{ act: Act; user: User } | null>(null);
   const [secret, setSecret] = useState<Secret | null>(null);
@@ -54,21 +55,22 @@ export function UsersPanel() {
           id: "acts",
           header: () => <span className="sr-only">Change</span>,
           meta: { className: "text-right" },
-          cell: ({ row: { original: user } }) => (
-            <Acts user={user} onAsk={(act) => setAsked({ act, user })} />
-          ),
+          cell: ({ row: { original: user } }) =>
+            limited ? null : <Acts user={user} onAsk={(act) => setAsked({ act, user })} />,
         }),
       ]),
-    [],
+    [limited],
   );
   const close = () => setAsked(null);
   return (
     <Panel
       title="Users"
       beside={
-        <button type="button" className="button h-7" onClick={() => setAdding(true)}>
-          Add a user
-        </button>
+        limited ? null : (
+          <button type="button" className="button h-7" onClick={() => setAdding(true)}>
+            Add a user
+          </button>
+        )
       }
     >
       {users.isError ? (
