@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -276,34 +277,36 @@ def test_a_role_is_offered_what_it_may_do_and_no_more(
     assert refused == []
 
 
-def test_a_token_for_a_part_of_it_is_offered_no_other_token(platform: Platform, browser: Browser) -> None:
-    made = send(platform, "/v1/tokens", {"label": "to look", "scopes": ["tasks:read", "rounds:read"]})
-    context = browser.new_context()
+@contextmanager
+def by_token(platform: Platform, browser: Browser, **order: Any) -> Generator[Page]:
+    """A page that came with a token made to order."""
+    made = send(platform, "/v1/tokens", order)
+    context = browser.new_context(base_url=platform.url)
     page = context.new_page()
-    page.goto(f"{platform.url}/#token={made['token']}")
+    page.goto(f"/#token={made['token']}")
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-    page.get_by_role("link", name=re.compile("^owner")).click()
-    expect(page.get_by_text("You came with a token that is for some of this")).to_be_visible()
-    expect(page.get_by_role("table", name="API tokens")).to_contain_text("to look")
-    for name in ("Make a token", re.compile("^Revoke"), "Change the password"):
-        expect(page.get_by_role("button", name=name)).to_have_count(0)
+    yield page
     context.close()
+
+
+def test_a_token_for_a_part_of_it_is_offered_no_other_token(platform: Platform, browser: Browser) -> None:
+    with by_token(platform, browser, label="to look", scopes=["tasks:read", "rounds:read"]) as page:
+        page.get_by_role("link", name=re.compile("^owner")).click()
+        expect(page.get_by_text("You came with a token that is for some of this")).to_be_visible()
+        expect(page.get_by_role("table", name="API tokens")).to_contain_text("to look")
+        for name in ("Make a token", re.compile("^Revoke"), "Change the password"):
+            expect(page.get_by_role("button", name=name)).to_have_count(0)
 
 
 def test_a_limited_token_of_an_administrator_is_offered_no_change_of_accounts(
     platform: Platform, browser: Browser
 ) -> None:
-    made = send(platform, "/v1/tokens", {"label": "for a minute", "lasts_s": 600})
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(f"{platform.url}/#token={made['token']}")
-    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
-    page.goto(f"{platform.url}/admin")
-    table = page.get_by_role("table", name="Users")
-    expect(table).to_contain_text("owner")
-    expect(page.get_by_role("button", name="Add a user")).to_have_count(0)
-    expect(table.get_by_role("button")).to_have_count(0)
-    context.close()
+    with by_token(platform, browser, label="for a minute", lasts_s=600) as page:
+        page.goto("/admin")
+        table = page.get_by_role("table", name="Users")
+        expect(table).to_contain_text("owner")
+        expect(page.get_by_role("button", name="Add a user")).to_have_count(0)
+        expect(table.get_by_role("button")).to_have_count(0)
 
 
 @pytest.mark.slow

@@ -98,10 +98,15 @@ class Downloads:
 
     async def _asked(self, url: str) -> bytes | str:
         """The file at an address, or where it leads."""
-        proxied = _proxied(url)
-        policy = Policy(rules=("allow",), neighbours=proxied, trusted=_trusted())
-        timeout = httpx.Timeout(60.0, connect=CONNECT_S)
-        async with httpx.AsyncClient(timeout=timeout, trust_env=proxied) as client:
+        proxy = _proxy(url)
+        policy = Policy(rules=("allow",), neighbours=proxy is not None, trusted=_trusted())
+        async with httpx.AsyncClient(
+            timeout=httpx.Timeout(60.0, connect=CONNECT_S),
+            # of the environment its certificates; its proxy was chosen with the policy, once
+            verify=httpx.create_ssl_context(),
+            trust_env=False,
+            proxy=proxy,
+        ) as client:
             answer = await ask(client, url, "GET", {}, "", policy)
             try:
                 if answer.has_redirect_location:
@@ -120,11 +125,14 @@ class Downloads:
         return InvalidTask(f"{url} cannot be downloaded ({why}): put the file at {self.place(url)}")
 
 
-def _proxied(url: str) -> bool:
-    """Whether a proxy of the environment asks this address."""
+def _proxy(url: str) -> str | None:
+    """The proxy of the environment that asks this address; None: this machine does."""
     parts = urlsplit(url)
-    host, known = parts.hostname or "", getproxies()
-    return bool(known.get(parts.scheme) or known.get("all")) and not proxy_bypass(host)
+    if proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    known = getproxies()
+    found = known.get(parts.scheme) or known.get("all")
+    return f"http://{found}" if found and "://" not in found else found
 
 
 def _trusted() -> tuple[str, ...]:

@@ -202,6 +202,10 @@ async def test_where_a_proxy_asks_it_decides(
     with pytest.raises(InvalidTask, match="404"):
         await Downloads(tmp_path).get("http://files.invalid/there")
     assert Files.asked == ["http://files.invalid/there"]
+    # what no proxy is asked for this machine asks itself, and no place near by
+    monkeypatch.setenv("no_proxy", "localhost:8000")
+    with pytest.raises(InvalidTask, match="on this machine or in a network of its own"):
+        await Downloads(tmp_path).get("http://localhost:8000/there")
 
 
 async def test_downloads_are_kept(site: str, tmp_path: Path) -> None:
