@@ -464,8 +464,9 @@ def test_clipped_updates_are_scaled_down() -> None:
     plain = Learner(fresh(), hard).update(samples, lr=0.0)
     assert report.clip_fraction == plain.clip_fraction > 0.2
     assert report.bias_norm > 1
+    assert 0 < report.bias_scaled <= 1
     assert report.actor_grad_norm < plain.actor_grad_norm
-    assert plain.bias_norm == 0
+    assert plain.bias_norm == 0 == plain.bias_scaled
 
 
 def test_turns_out_of_the_policy_loss_move_the_critic_alone() -> None:

@@ -231,7 +231,7 @@ def fail(ranks: Ranks, how: str) -> None:
 
 EXACT = (
     "policy_loss", "value_loss", "entropy", "kl_per_turn", "clip_fraction", "ratio_mean", "ratio_max",
-    "logprob_gap", "actor_grad_norm", "critic_grad_norm", "bias_norm", "optimizer_steps",
+    "logprob_gap", "actor_grad_norm", "critic_grad_norm", "bias_norm", "bias_scaled", "optimizer_steps",
     "skipped_steps", "entropy_before",
 )  # fmt: skip
 

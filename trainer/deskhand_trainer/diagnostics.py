@@ -91,6 +91,7 @@ def iteration_metrics(
         "actor_grad_norm": report.actor_grad_norm,
         "critic_grad_norm": report.critic_grad_norm,
         "bias_norm": report.bias_norm,
+        "bias_scaled": report.bias_scaled,
         "replayed": batch.replayed,
         **({} if batch.effective_share is None else {"effective_share": batch.effective_share}),
         "learned_turns": sum(s.in_policy_loss for s in batch.samples),

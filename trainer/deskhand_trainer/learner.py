@@ -227,6 +227,7 @@ class Learner:
             _stepped(self._actor, self.actor_optimizer)
         _stepped(self._critic, self.critic_optimizer)
         tally.bias_norm += bias_norm
+        tally.bias_scaled += bias_norm > 1
         tally.actor_grad_norm += actor_norm
         tally.critic_grad_norm += critic_norm
         tally.steps += 1

@@ -30,6 +30,8 @@ class UpdateReport:
     critic_grad_norm: float
     bias_norm: float = 0.0
     """Mean norm of the gradient that the clip took away, where the update is scaled by it; else 0."""
+    bias_scaled: float = 0.0
+    """Share of the steps in which that norm was above 1, so that the policy's gradient was scaled down."""
     optimizer_steps: int
     skipped_steps: int = 0
     """Steps not taken because their gradient was not finite."""
@@ -48,7 +50,7 @@ class Tally:
         self.gap, self.gap_tokens, self.steps = 0.0, 0, 0
         self.ratio_sum, self.ratio_max, self.ratios, self.clipped = 0.0, 1.0, 0, 0
         self.kl, self.kl_turns = 0.0, 0
-        self.bias_norm, self.skipped, self.pictures = 0.0, 0, 0
+        self.bias_norm, self.bias_scaled, self.skipped, self.pictures = 0.0, 0, 0, 0
 
     def begin_epoch(self) -> None:
         self.kl, self.kl_turns = 0.0, 0
@@ -96,6 +98,7 @@ class Tally:
             actor_grad_norm=self.actor_grad_norm / steps,
             critic_grad_norm=self.critic_grad_norm / steps,
             bias_norm=self.bias_norm / steps,
+            bias_scaled=self.bias_scaled / steps,
             optimizer_steps=self.steps,
             skipped_steps=self.skipped,
             image_encoder_calls=self.pictures,

@@ -129,7 +129,15 @@ def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
     assert turn.value == pytest.approx(0.2)
     # differences .2 .1 .3: deviation .1, t(.975, 2) = 4.3027
     assert (turn.low, turn.high) == pytest.approx((0.2 - 0.24841, 0.2 + 0.24841), abs=1e-4)
-    assert found["sokoban_st_minus_turn"].value == 0 == found["sokoban_st_minus_turn"].low
+    st = found["sokoban_st_minus_turn"]
+    assert st.value == 0 == st.low
+    # what else their papers' settings differ in is said
+    assert st.note.endswith(
+        "; they differ in lambda_critic 1.0 against 0.95, ratio turn_geometric against turn_product, "
+        "scale_by_clipping_bias true against false"
+    )
+    critic = found["value_pretraining_gain"]
+    assert critic.note.endswith("; they differ in value_pretraining true against false")
     assert found["sokoban_token_minus_grpo"].value == pytest.approx(0.5)
     assert found["sokoban_value_pretraining_gain"].value == pytest.approx(0.1)
     assert found["value_pretraining_gain"].value == pytest.approx(0.1)  # of all rungs: of one here

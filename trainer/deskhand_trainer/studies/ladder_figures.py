@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -119,8 +120,21 @@ def _difference(
         return []
     apart = [one.after - other.after for _, one, other in pairs]
     note = "sampled success on test seeds, mean of the differences of pairs; Student's interval" + without
+    note += _told_apart(pairs[0][1].config, pairs[0][2].config)
     runs = [run for _, *both in pairs for run in both]
     return [_mean(name, apart, runs, seeds, note)]
+
+
+def _told_apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """For a note: every setting that two arms were told differently, for a method is more than its name."""
+    differ = sorted(name for name in one.keys() & other.keys() if one[name] != other[name])
+    said = ", ".join(f"{name} {_short(one[name])} against {_short(other[name])}" for name in differ)
+    return f"; they differ in {said}" if said else ""
+
+
+def _short(value: Any) -> str:
+    """A setting's value, or of a group of them whether it is on."""
+    return str(value["enabled"]).lower() if isinstance(value, dict) else json.dumps(value).strip('"')
 
 
 def _controls(done: Mapping[int, ArmRecord], seeds: Sequence[int]) -> list[Figure]:
