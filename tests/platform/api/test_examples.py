@@ -10,6 +10,7 @@ import pytest
 
 from deskhand_platform.api.app import create_app
 from deskhand_platform.api.examples import example_at
+from deskhand_platform.services import Services
 
 BUTTON = {"task_id": "fake/press-button"}
 
@@ -82,6 +83,19 @@ async def test_a_parameter_that_there_is_not_says_which_there_are(
     assert (refused.status_code, error["type"], error["field"]) == (422, "invalid_field", field)
     assert error.get("suggestions", [])[: len(near)] == near
     assert "there are" in error["message"] or "did you mean" in error["message"]
+
+
+async def test_a_parameter_is_looked_for_without_the_description(
+    services: Services, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = create_app(services)
+    monkeypatch.setattr(app, "openapi", lambda: pytest.fail("the description of all routes takes a second"))
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        client.headers["Authorization"] = f"Bearer {token}"
+        assert (await client.get("/v1/tasks?state=done")).json()["items"] == []
+        refused = await client.get("/v1/tasks?stat=done")
+    assert refused.json()["error"]["message"] == "stat: there is no such parameter; did you mean state?"
 
 
 async def test_who_may_not_come_in_is_not_told_of_parameters(anonymous: httpx.AsyncClient) -> None:
