@@ -569,7 +569,7 @@ async def test_broken_sandboxes_are_dropped_and_counted(store: Store, spot: Any,
     )
 
 
-@pytest.mark.parametrize("group_size", [1, 4])
+@pytest.mark.parametrize(("group_size", "engines"), [(1, 2), (4, 1)])
 async def test_an_asynchronous_loop_loses_nothing_over_a_death_and_says_how_old_its_turns_are(
     store: Store,
     spot: Any,
@@ -577,12 +577,14 @@ async def test_an_asynchronous_loop_loses_nothing_over_a_death_and_says_how_old_
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     group_size: int,
+    engines: int,
 ) -> None:
     """Killed in its second iteration after the rollouts were taken: what it had not learned comes back."""
     changes: dict[str, Any] = {
         "iterations": 3, "episodes_per_iteration": 16, "evaluate_every": 9, "validation_episodes": 4,
         "value_pretraining": ValuePretrainingConfig(episodes=8, max_epochs=2), "group_size": group_size,
         "rollouts": "stream", "importance_cap": 2.0, "concurrency": 4, "entropy_coef": 0.01,
+        "engines": engines,
     }  # fmt: skip
     loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **changes))
     learn, taken = loop._learn, list[set[str]]()  # pyright: ignore[reportPrivateUsage]

@@ -268,6 +268,8 @@ class PpoConfig:
     checkpoint_every: int = field(default=1, metadata=bounds(1))
     threads: int = field(default=2, metadata=bounds(1, 1024))
     """Micro-batches of an update computed at a time, each on a core of its own; 1 on a GPU."""
+    engines: int = field(default=1, metadata=bounds(1, 64))
+    """That draw the replies, a copy of the model each; with several, an update stops only one at a time."""
     device: Device = "auto"
     """Of learner and engine; "auto": the GPU where there is one."""
     precision: Precision = "auto"

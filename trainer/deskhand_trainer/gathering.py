@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from deskhand_agent.branching import Branching
-from deskhand_agent.models.engine import LocalEngine
+from deskhand_agent.models.engine_pool import EnginePool
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.types import Trajectory, Watcher
@@ -53,7 +53,7 @@ class Gatherer:
         cursor: Cursor,
         seeds: LoopSeeds,
         *,
-        engine: LocalEngine,
+        engine: EnginePool,
         policy: LocalPolicy,
         updates: Callable[[], int],
         on_done: Callable[[int], None],

@@ -21,10 +21,10 @@ from torch import Tensor
 
 from deskhand_agent.inference import Sampling
 from deskhand_agent.models.bundle import save_bundle
-from deskhand_agent.models.engine import EngineSettings, LocalEngine
 from deskhand_agent.models.value import ValueHead
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.acting import acting_engines
 from deskhand_trainer.admission import loop_seeds
 from deskhand_trainer.archer import TurnCritic
 from deskhand_trainer.batches import Batch, first_scores, prepare, reward_rule, with_rewards
@@ -82,18 +82,8 @@ class PpoLoop:
         self._resume()
         self.acting = setting.bundle.clone()
         self.acting.model.load_state_dict(dict(self.company.publish()))
-        self.engine = LocalEngine(
-            self.acting,
-            policy_id=setting.policy_id,
-            settings=EngineSettings(
-                max_batch=max(16, self.config.concurrency),
-                # a run taken up again must not draw the same replies again
-                seed=self.config.seed * 1_000_003 + setting.life,
-                device=self.config.device,
-                precision=self.config.precision,
-            ),
-            update=self.learner.updates,
-            features=self.company.features,
+        self.engine = acting_engines(
+            setting, self.acting, update=self.learner.updates, features=self.company.features
         )
         self.sampled = self._policy(self.config.temperature)
         self.greedy = self._policy(0.0)
