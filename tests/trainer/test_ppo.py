@@ -663,6 +663,10 @@ async def test_the_event_loop_goes_on_while_weights_are_published_and_kept(
     assert done.count("checkpoint") >= 2
 
 
+async def alarms_of(store: Store) -> list[Any]:
+    return [e for e in await store.events_after(0) if e.kind is EventKind.ALARM]
+
+
 async def test_rollouts_that_stand_still_are_told_of_with_their_cause(
     store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -685,9 +689,41 @@ async def test_rollouts_that_stand_still_are_told_of_with_their_cause(
     )  # fmt: skip
     with pytest.raises(RolloutsStalled, match="environments do not answer"):
         await PpoLoop(told).train()
-    alarms = [e for e in await store.events_after(0) if e.kind is EventKind.ALARM]
+    alarms = await alarms_of(store)
     assert {(e.name, e.subject) for e in alarms} == {("no rollouts arriving", "run:r")}
     assert [e.data for e in alarms] == [{"iteration": 1, "cause": "environments do not answer"}] * 5
+
+
+async def test_a_batch_that_stands_still_is_told_of_and_goes_on(
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No sandbox comes until two silences have been told of."""
+    lease, told = spot.lease, asyncio.Event()
+    alarm = Reporter.alarm
+
+    @asynccontextmanager
+    async def late(kind: str, **named: Any) -> AsyncGenerator[Any]:
+        await told.wait()
+        async with lease(kind, **named) as sandbox:
+            yield sandbox
+
+    async def noted(self: Reporter, name: str, data: Any) -> None:
+        await alarm(self, name, data)
+        told.set() if len(await alarms_of(store)) >= 2 else None
+
+    async def evaluate(self: PpoLoop) -> None:
+        self.cursor.best = 0.0
+
+    monkeypatch.setattr(PpoLoop, "_evaluate", evaluate)
+    monkeypatch.setattr(spot, "lease", late)
+    monkeypatch.setattr(Reporter, "alarm", noted)
+    monkeypatch.setattr("deskhand_trainer.gathering.STALL_S", 0.05)
+    none = ValuePretrainingConfig(enabled=False)
+    small = {"iterations": 1, "episodes_per_iteration": 4, "value_pretraining": none}
+    outcome = await PpoLoop(setting(store, spot, tiny, tmp_path / "run", **small)).train()
+    assert outcome.metrics["iterations"] == 1
+    stalls = [e for e in await alarms_of(store) if e.name == "no rollouts arriving"]
+    assert [e.data for e in stalls[:2]] == [{"iteration": 1, "cause": "environments do not answer"}] * 2
 
 
 PAID: dict[str, Any] = {

@@ -20,7 +20,7 @@ from deskhand_agent.worker import Job, WorkerSettings
 from deskhand_sandbox.backends.fake import FakeBackend, FakeSandbox
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click, Limits, Task
-from deskhand_trainer import streaming
+from deskhand_trainer import silence, streaming
 from deskhand_trainer.errors import RolloutsStalled
 from deskhand_trainer.streaming import START, RolloutStream, StreamSettings, StreamState
 
@@ -208,7 +208,8 @@ async def test_episodes_that_go_on_are_no_stall_however_long_they_last() -> None
 
 async def test_time_in_which_nobody_waits_for_episodes_is_no_stall(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 0.0
-    monkeypatch.setattr(streaming, "time", SimpleNamespace(monotonic=lambda: now_s))
+    for module in (streaming, silence):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now_s))
     told: list[str] = []
     rollouts = stream(Made(), on_stall=told.append)
     for _ in range(3):

@@ -17,7 +17,7 @@ from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.types import Trajectory, Watcher
 from deskhand_agent.worker import Job, WorkerSettings, WorkerStats
 from deskhand_flywheel.trajectories import MAX_PAGE
-from deskhand_flywheel.types import TrajectoryFilter, TrajectoryPage
+from deskhand_flywheel.types import JudgeTrouble, TrajectoryFilter, TrajectoryPage
 from deskhand_trainer.admission import LoopSeeds
 from deskhand_trainer.curriculum import in_turn, shares, turn_limit, turn_limits
 from deskhand_trainer.demonstrations import Choose, demonstrations, successes
@@ -37,6 +37,7 @@ from deskhand_trainer.rollouts import (
 )
 from deskhand_trainer.self_play import games
 from deskhand_trainer.semi_online import SemiOnline, all_beside
+from deskhand_trainer.silence import STALL_S, HeardSink, Silence
 from deskhand_trainer.streaming import START, RolloutStream, StreamSettings
 
 ROLLOUT = "rollout"
@@ -64,7 +65,7 @@ class Gatherer:
             cursor: what is used up, and of a stream learned from, is counted there.
             updates: optimizer updates so far.
             on_done: told how many episodes of a batch are done.
-            on_stall: told why a stream stands still.
+            on_stall: told why rollouts stand still.
         """
         self._s, self._config, self._cursor, self._seeds = setting, setting.config, cursor, seeds
         self._engine, self._policy, self._updates = engine, policy, updates
@@ -242,21 +243,28 @@ class Gatherer:
             "iteration": str(cursor.iteration),
             "stage": purpose,
         }
-        collected = await collect_or_reuse(
-            jobs_of(ranges, labels=labels, group_size=config.group_size, turn_limits=self._turn_limits()),
-            store=self._s.store,
-            labels=labels,
-            policy=ScriptedPolicy() if oracle else self._policy,
-            source=self._s.source,
-            settings=self._worker(
-                attempts=1 if oracle else config.attempts,
-                branches=config.branches if purpose == ROLLOUT and not oracle else 0,
-            ),
-            owner=self._s.run_id,
-            policy_update=self._updates(),
-            pay=self.paid_by,
-            on_done=self._on_done,
-        )
+        silence = Silence(stall_s=STALL_S, waiting=lambda: self._engine.waiting, on_stall=self._on_stall)
+
+        async def paid(trajectory: Trajectory) -> Trajectory | JudgeTrouble:
+            return (await silence.paid(trajectory, self.paid_by))[0]
+
+        async with silence.told_of():
+            collected = await collect_or_reuse(
+                jobs_of(ranges, labels=labels, group_size=config.group_size, turn_limits=self._turn_limits()),
+                store=self._s.store,
+                labels=labels,
+                policy=ScriptedPolicy() if oracle else self._policy,
+                source=self._s.source,
+                settings=self._worker(
+                    attempts=1 if oracle else config.attempts,
+                    branches=config.branches if purpose == ROLLOUT and not oracle else 0,
+                ),
+                owner=self._s.run_id,
+                policy_update=self._updates(),
+                pay=paid,
+                on_done=self._on_done,
+                sink=HeardSink(self._s.store, silence.turn),
+            )
         await self._leave_out(collected.unreadable)
         cursor.seeds_used += max(r.count for r in ranges)
         return self._told(collected)

@@ -193,8 +193,10 @@ async def collect_or_reuse(
     policy_update: int = 0,
     pay: Pay = by_verifier,
     on_done: Callable[[int], None] | None = None,
+    sink: StepSink | None = None,
 ) -> Collected:
-    """As `collect`; jobs the store has whole under the same labels are taken from there, not run again.
+    """As `collect`, into the store or a sink over it; jobs the store has whole under the same labels are
+    taken from there, not run again.
 
     So a run killed while it collected loses only the episodes in flight, and those that cannot be read.
     """
@@ -224,7 +226,7 @@ async def collect_or_reuse(
         missing,
         policy=policy,
         source=source,
-        sink=store,
+        sink=sink or store,
         settings=settings,
         owner=owner,
         policy_update=policy_update,

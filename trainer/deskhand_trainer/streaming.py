@@ -15,14 +15,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from deskhand_agent.stream import stream_episodes
-from deskhand_agent.types import Policy, Step, StepSink, Trajectory, TrajectoryEnd, TrajectoryStart
+from deskhand_agent.types import Policy, StepSink, Trajectory
 from deskhand_agent.worker import Job, WorkerSettings
-from deskhand_flywheel.types import JudgeTrouble
 from deskhand_sandbox.base import SandboxSource
 from deskhand_trainer.errors import RolloutsStalled
 from deskhand_trainer.outcome_reward import Pay, by_verifier
 from deskhand_trainer.rollouts import to_learn_from
+from deskhand_trainer.silence import STALL_S, HeardSink, Silence
 
+STALLS = 5
+"""Alarms of one silence, at the last of which the stream is given up."""
 START = "start"
 """Label of a job: number of its start state in the stream."""
 
@@ -34,10 +36,8 @@ class StreamSettings:
     ahead: int
     """Start states begun and not yet learned from, at most: those of a batch, and as many more as are under
     way at a time, so that nobody waits for a batch's last ones."""
-    stall_s: float = 120.0
-    """Where the trainer waits for so long, no episode comes to a verdict and none has a turn, there is an
-    alarm; after five times as long, the end. What breaks outside the agent comes to no verdict, and while
-    episodes do, turns say nothing."""
+    stall_s: float = STALL_S
+    """Of silence while the trainer waits, until there is an alarm; after five times as long, the end."""
 
 
 @dataclass(slots=True)
@@ -83,34 +83,6 @@ class _Group:
     trajectories: list[Trajectory] = field(default_factory=list[Trajectory])
 
 
-@dataclass(slots=True)
-class _Silence:
-    """Since an episode last came to a verdict or, where none broke since, had a turn."""
-
-    since_s: float
-    """Moved on by what the trainer did not wait for."""
-    alarms: int = 0
-    broken: Counter[str] = field(default_factory=Counter[str])
-    """Episodes that came to none, by kind of failure."""
-
-
-class _Heard:
-    """A sink that tells of every turn."""
-
-    def __init__(self, sink: StepSink, on_step: Callable[[], None]) -> None:
-        self._sink, self._on_step = sink, on_step
-
-    async def begin(self, start: TrajectoryStart) -> None:
-        await self._sink.begin(start)
-
-    async def step(self, trajectory_id: str, step: Step) -> None:
-        await self._sink.step(trajectory_id, step)
-        self._on_step()
-
-    async def end(self, trajectory_id: str, end: TrajectoryEnd) -> None:
-        await self._sink.end(trajectory_id, end)
-
-
 class RolloutStream:
     """Episodes of start state after start state; `take` gives those that ended."""
 
@@ -142,13 +114,11 @@ class RolloutStream:
             finished: episodes of earlier lives that nobody learned from.
         """
         self._make, self.state, self._settings = make, state, settings
-        self._waiting, self._on_stall, self._pay = waiting, on_stall, pay
+        self._pay = pay
         self._groups: dict[int, _Group] = {}
         self._ready: deque[int] = deque()
         self._dropped: Counter[str] = Counter()
-        self._unpaid = 0
-        """Episodes that have ended and wait for their verdict."""
-        self._silence = _Silence(since_s=time.monotonic())
+        self._silence = Silence(stall_s=settings.stall_s, waiting=waiting, on_stall=on_stall)
         self._waited_until_s = self._silence.since_s
         self._changed = asyncio.Condition()
         self._goes_on = asyncio.Event()
@@ -167,7 +137,7 @@ class RolloutStream:
                     self._jobs(),
                     source=source,
                     policy=policy,
-                    sink=_Heard(sink, self._on_step),
+                    sink=HeardSink(sink, self._silence.turn),
                     settings=worker,
                     policy_update=policy_update,
                     owner=owner,
@@ -232,51 +202,23 @@ class RolloutStream:
             many = len(self._ready) >= starts or bool(turns and _turns(ready) >= turns)
             return many or self._running.done()
 
-        began_s = time.monotonic()
-        self._silence.since_s += began_s - max(self._silence.since_s, self._waited_until_s)
+        silence, began_s = self._silence, time.monotonic()
+        silence.since_s += began_s - max(silence.since_s, self._waited_until_s)
         async with self._changed:
             while not enough():
-                silence = self._silence
-                next_s = silence.since_s + (silence.alarms + 1) * self._settings.stall_s
                 try:
-                    async with asyncio.timeout(next_s - time.monotonic()):
+                    async with asyncio.timeout(silence.next_s - time.monotonic()):
                         await self._changed.wait()
                 except TimeoutError:
-                    if silence is self._silence:
-                        self._tell(silence)
+                    if (cause := silence.tell()) is not None and silence.alarms >= STALLS:
+                        seconds = silence.alarms * self._settings.stall_s
+                        raise RolloutsStalled(
+                            f"no episode came to a verdict for {seconds:g} s: {cause}"
+                        ) from None
         self._waited_until_s = time.monotonic()
         if self._running.done():
             self._running.result()
             raise RolloutsStalled("the stream of rollouts ended by itself")
-
-    def _on_step(self) -> None:
-        """Episodes may last for longer than the trainer waits in silence: those that go on are none."""
-        if not self._silence.broken:
-            self._silence = _Silence(since_s=time.monotonic())
-
-    def _tell(self, silence: _Silence) -> None:
-        """
-        Raises:
-            RolloutsStalled: it has been told of often enough.
-        """
-        silence.alarms += 1
-        cause = self._cause(silence)
-        self._on_stall(cause)
-        if silence.alarms >= 5:
-            seconds = silence.alarms * self._settings.stall_s
-            raise RolloutsStalled(f"no episode came to a verdict for {seconds:g} s: {cause}") from None
-
-    def _cause(self, silence: _Silence) -> str:
-        """What keeps episodes from a verdict, as far as can be seen from here."""
-        if silence.broken:
-            kinds = ", ".join(f"{count} {kind}" for kind, count in silence.broken.most_common(3))
-            return f"episodes break outside the agent ({kinds})"
-        if self._unpaid:
-            return f"{self._unpaid} episodes have ended and wait for the judge"
-        asked = self._waiting()
-        if asked:
-            return f"inference has {asked} requests it has not answered"
-        return "environments do not answer"
 
     async def _jobs(self) -> AsyncIterator[Job]:
         """Start states one after another, as long as there is room ahead of what is learned.
@@ -319,23 +261,13 @@ class RolloutStream:
 
     async def _note(self, trajectory: Trajectory) -> None:
         number = int(trajectory.start.labels[START])
-        self._unpaid += 1
-        paid = await self._pay(trajectory)
-        self._unpaid -= 1
-        end = trajectory.end
-        broken: list[str] = []
+        paid, broken = await self._silence.paid(trajectory, self._pay)
         async with self._changed:
             group = self._groups[number]
             group.missing -= 1
-            if isinstance(paid, JudgeTrouble):
-                broken.append(f"judge_{paid}")
-            elif to_learn_from(paid):
+            if isinstance(paid, Trajectory) and to_learn_from(paid):
                 group.trajectories.append(paid)
-                self._silence = _Silence(since_s=time.monotonic())
-            elif end is not None and end.failure is not None:
-                broken.append(end.failure.value)
             self._dropped.update(broken)
-            self._silence.broken.update(broken)
             if group.missing == 0:
                 self._ready.append(number)
             self._changed.notify_all()

@@ -1,0 +1,127 @@
+"""Rollouts that bring nothing: after how long that is an alarm, and what keeps them from it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+
+from deskhand_agent.types import Step, StepSink, Trajectory, TrajectoryEnd, TrajectoryStart
+from deskhand_flywheel.types import JudgeTrouble
+from deskhand_trainer.outcome_reward import Pay
+from deskhand_trainer.rollouts import to_learn_from
+
+STALL_S = 120.0
+"""Where somebody waits for so long, no episode comes to a verdict and none has a turn, there is an alarm; and
+another after as long again. What breaks outside the agent comes to no verdict, and while episodes do, turns
+say nothing."""
+
+
+class Silence:
+    """Since an episode last came to a verdict or, where none broke since, had a turn."""
+
+    def __init__(
+        self, *, stall_s: float, waiting: Callable[[], int], on_stall: Callable[[str], None]
+    ) -> None:
+        """
+        Args:
+            waiting: requests the inference engine has not answered, to name the cause.
+            on_stall: told the cause.
+        """
+        self._stall_s, self._waiting, self._on_stall = stall_s, waiting, on_stall
+        self._broken: Counter[str] = Counter()
+        self._unpaid = 0
+        """Episodes that have ended and wait for their verdict."""
+        self.alarms = 0
+        self.since_s = time.monotonic()
+        """Moved on by what nobody waited for."""
+
+    @property
+    def next_s(self) -> float:
+        """When it is told of next, by the monotonic clock."""
+        return self.since_s + (self.alarms + 1) * self._stall_s
+
+    def turn(self) -> None:
+        """Episodes may last for longer than anybody waits in silence: those that go on are none."""
+        if not self._broken:
+            self._begin()
+
+    async def paid(self, trajectory: Trajectory, pay: Pay) -> tuple[Trajectory | JudgeTrouble, list[str]]:
+        """What an episode that ended is paid, and the failures by which it came to no verdict."""
+        self._unpaid += 1
+        try:
+            paid = await pay(trajectory)
+        finally:
+            self._unpaid -= 1
+        end = trajectory.end
+        broken: list[str] = []
+        if isinstance(paid, JudgeTrouble):
+            broken.append(f"judge_{paid}")
+        elif to_learn_from(paid):
+            self._begin()
+        elif end is not None and end.failure is not None:
+            broken.append(end.failure.value)
+        self.broke(broken)
+        return paid, broken
+
+    def broke(self, failures: Iterable[str]) -> None:
+        """Episodes came to no verdict, by these kinds of failure."""
+        self._broken.update(failures)
+
+    def tell(self) -> str | None:
+        """Tell of it where it has lasted long enough by now; the cause, if so."""
+        if time.monotonic() < self.next_s:
+            return None
+        self.alarms += 1
+        cause = self._cause()
+        self._on_stall(cause)
+        return cause
+
+    @asynccontextmanager
+    async def told_of(self) -> AsyncGenerator[None]:
+        """Tell of it, whenever it has lasted long enough, for the length of the block."""
+        telling = asyncio.create_task(self._telling(), name="silence")
+        try:
+            yield
+        finally:
+            telling.cancel()
+
+    async def _telling(self) -> None:
+        while True:
+            await asyncio.sleep(max(0.0, self.next_s - time.monotonic()))
+            self.tell()
+
+    def _begin(self) -> None:
+        self.since_s, self.alarms = time.monotonic(), 0
+        self._broken.clear()
+
+    def _cause(self) -> str:
+        """What keeps episodes from a verdict, as far as can be seen from here."""
+        if self._broken:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in self._broken.most_common(3))
+            return f"episodes break outside the agent ({kinds})"
+        if self._unpaid:
+            return f"{self._unpaid} episodes have ended and wait for the judge"
+        asked = self._waiting()
+        if asked:
+            return f"inference has {asked} requests it has not answered"
+        return "environments do not answer"
+
+
+class HeardSink:
+    """A sink that tells of every turn."""
+
+    def __init__(self, sink: StepSink, on_turn: Callable[[], None]) -> None:
+        self._sink, self._on_turn = sink, on_turn
+
+    async def begin(self, start: TrajectoryStart) -> None:
+        await self._sink.begin(start)
+
+    async def step(self, trajectory_id: str, step: Step) -> None:
+        await self._sink.step(trajectory_id, step)
+        self._on_turn()
+
+    async def end(self, trajectory_id: str, end: TrajectoryEnd) -> None:
+        await self._sink.end(trajectory_id, end)
