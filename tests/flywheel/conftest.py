@@ -25,10 +25,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def urls(tmp_path: Path, request: pytest.FixtureRequest) -> Urls:
-    """SQLite, or what the parameter says."""
-    if getattr(request, "param", "sqlite") == "sqlite":
+    """SQLite, or what the parameter says: "postgresql", or "empty postgresql" without tables."""
+    asked = getattr(request, "param", "sqlite")
+    if asked == "sqlite":
         return Urls(folder=tmp_path / "home")
-    return Urls(folder=tmp_path / "home", postgresql=request.getfixturevalue("postgresql")())
+    made = request.getfixturevalue("postgresql")(tables=asked != "empty postgresql")
+    return Urls(folder=tmp_path / "home", postgresql=made)
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def url(file: Path) -> str:
     return f"sqlite+aiosqlite:///{file}"
 
 
-@pytest.mark.parametrize("urls", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize("urls", ["sqlite", "empty postgresql"], indirect=True)
 async def test_the_migrations_make_exactly_the_tables(urls: Urls) -> None:
     def differences(connection: Connection) -> list[object]:
         context = MigrationContext.configure(connection)
@@ -140,7 +140,7 @@ async def test_a_server_that_does_not_answer_is_a_typed_error(tmp_path: Path) ->
         await Database.open(f"postgresql+psycopg://deskhand@/deskhand?host={tmp_path}")
 
 
-@pytest.mark.parametrize("urls", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("urls", ["empty postgresql"], indirect=True)
 def test_many_processes_may_open_a_new_postgresql_database_at_once(urls: Urls) -> None:
     processes = [
         subprocess.Popen([sys.executable, "-c", _OPEN, urls.database], stdin=subprocess.DEVNULL)
@@ -174,7 +174,7 @@ async def test_a_full_disk_is_a_typed_error_and_undoes_the_transaction(url: str)
     await database.close()
 
 
-@pytest.mark.parametrize("urls", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.parametrize("urls", ["sqlite", "empty postgresql"], indirect=True)
 async def test_a_name_that_is_taken_is_no_trouble_of_the_database_whatever_it_says(urls: Urls) -> None:
     database = await Database.open(urls.database)
     row = {"name": "connect: busy, locked", "version": 1, "kind": "sft", "recipe": "{}", "created_at_s": 0.0}
