@@ -170,7 +170,7 @@ class JobSettings(BaseModel):
     model_config = {"extra": "forbid", "frozen": True}
 
     waiting: Annotated[int, Field(ge=1)] = 100
-    """Jobs that have not ended; more are refused."""
+    """Jobs that have not ended, and evaluations by themselves; more are refused."""
     spares: tuple[str, ...] = ()
     """URLs of blob stores, such as backups, that a check may be told to take lost blobs from."""
     endpoints: tuple[str, ...] = ()
