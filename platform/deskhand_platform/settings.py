@@ -184,9 +184,12 @@ class TransferSettings(BaseModel):
     model_config = {"extra": "forbid", "frozen": True}
 
     at_once: Annotated[int, Field(ge=1, le=64)] = 2
-    """Exports and imports under way; each needs room for a file of episodes, and memory for one episode."""
+    """Exports and imports under way; each needs room for a file of episodes, and memory for one episode. And
+    replays that are made, beside them."""
     export_steps: Annotated[int, Field(ge=1)] = 250_000
     """Steps of all episodes in one archive."""
+    replay_bytes: Annotated[int, Field(ge=1)] = 128_000_000
+    """Of the pictures of one replay, a page with all of them in it; in memory it takes some times as much."""
     import_bytes: Annotated[int, Field(ge=1)] = 8_000_000_000
     """Of an archive that is sent."""
     unpacked_bytes: Annotated[int, Field(ge=1)] = 16_000_000_000
