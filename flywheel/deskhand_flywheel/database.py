@@ -33,6 +33,7 @@ from sqlalchemy.exc import (
     InvalidRequestError,
     OperationalError,
 )
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.util.concurrency import in_greenlet
@@ -60,6 +61,8 @@ _ASKS_S = 0.005
 """How long SQLite itself sleeps for the write lock; left to it, it soon asks ten times a second only."""
 
 
+_OTHERS_IN_THE_WAY = frozenset({"40001", "40P01"})
+"""SQLSTATEs of a transaction that PostgreSQL gave up for another's sake: serialisation and deadlock."""
 _AT_ONCE = 200
 Item = TypeVar("Item")
 
@@ -187,9 +190,14 @@ def storage_errors() -> Generator[None]:
     Raises:
         InvalidQuery: a value is none that the database can hold: a number beyond 64 bits, in PostgreSQL also
             a text with a NUL.
+        StoreUnavailable: it does not answer, no connection came free, or others' work was in the way.
     """
     try:
         yield
+    except PoolTimeout as error:
+        raise StoreUnavailable(
+            "no connection to the database came free: more is asked at once than it can do; try again"
+        ) from error
     except OverflowError as error:
         raise InvalidQuery("a number is larger than the database can hold") from error
     except IntegrityError:  # PostgreSQL quotes the values, which may say anything
@@ -204,9 +212,12 @@ def storage_errors() -> Generator[None]:
 
 
 def _named(error: DBAPIError) -> StoreError | None:
-    named = _said(str(error.orig))
+    said = str(error.orig)
+    if getattr(error.orig, "sqlstate", None) in _OTHERS_IN_THE_WAY:
+        return StoreUnavailable(f"others' work in the database was in the way ({said}); try again")
+    named = _said(said)
     if named is None and error.connection_invalidated:
-        return StoreUnavailable(f"the database does not answer ({error.orig})")
+        return StoreUnavailable(f"the database does not answer ({said})")
     return named
 
 

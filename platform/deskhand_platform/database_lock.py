@@ -62,6 +62,8 @@ async def hold(database: Database, home: Path, *, take_over: bool = False) -> As
                 taken.extend(await _renewed(database, own["holder"]))
             except FlywheelError as error:
                 log.warning("the database cannot be told that this platform works it: %s", error)
+            except Exception:  # a bug: whoever waits for a sign of life would take this platform for dead
+                log.exception("the database cannot be told that this platform works it")
         assert block is not None
         block.cancel()
 

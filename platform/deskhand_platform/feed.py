@@ -22,6 +22,8 @@ from deskhand_platform.task_events import PREFIX
 
 log = logging.getLogger(__name__)
 POLL_S = 0.25
+ODD_S = 5.0
+"""Pause after what nobody foresaw: the log is not to be filled with it."""
 KEPT = 10_000
 """Newest events that streams share."""
 
@@ -119,6 +121,10 @@ class EventFeed:
             except FlywheelError as error:
                 log.warning("the events cannot be read: %s", error)
                 found = ()
+            except Exception:  # a bug, and there may be readable events after these
+                log.exception("the events cannot be read")
+                await asyncio.sleep(ODD_S)
+                continue
             if found:
                 self._take(found)
             if len(found) < MAX_EVENTS:

@@ -57,6 +57,8 @@ class Retention:
                     log.info("dropped %d old events of tasks and deliveries of webhooks", dropped)
             except FlywheelError as error:
                 log.warning("what is old could not be dropped: %s", error)
+            except Exception:  # a bug, and later there may be other rows
+                log.exception("what is old could not be dropped")
             await asyncio.sleep(self._settings.every_s)
 
     async def drop(self, now_s: float) -> int:

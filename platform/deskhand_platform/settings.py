@@ -170,7 +170,7 @@ class JobSettings(BaseModel):
     model_config = {"extra": "forbid", "frozen": True}
 
     waiting: Annotated[int, Field(ge=1)] = 100
-    """Jobs that have not ended; more are refused."""
+    """Jobs that have not ended, and evaluations by themselves; more are refused."""
     spares: tuple[str, ...] = ()
     """URLs of blob stores, such as backups, that a check may be told to take lost blobs from."""
     endpoints: tuple[str, ...] = ()
@@ -184,9 +184,12 @@ class TransferSettings(BaseModel):
     model_config = {"extra": "forbid", "frozen": True}
 
     at_once: Annotated[int, Field(ge=1, le=64)] = 2
-    """Exports and imports under way; each needs room for a file of episodes, and memory for one episode."""
+    """Exports and imports under way; each needs room for a file of episodes, and memory for one episode. And
+    replays that are made, beside them."""
     export_steps: Annotated[int, Field(ge=1)] = 250_000
     """Steps of all episodes in one archive."""
+    replay_bytes: Annotated[int, Field(ge=1)] = 128_000_000
+    """Of the pictures of one replay, a page with all of them in it; in memory it takes some times as much."""
     import_bytes: Annotated[int, Field(ge=1)] = 8_000_000_000
     """Of an archive that is sent."""
     unpacked_bytes: Annotated[int, Field(ge=1)] = 16_000_000_000

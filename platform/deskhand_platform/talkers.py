@@ -73,20 +73,29 @@ class Talkers:
             NoRoom: as many others answer as may, and all are busy; or it does not start.
         """
         policy = await self._store.policy_named(name)
-        async with self._starting:
-            found = self._talking.get(policy.id)
-            if found is not None and found.process.returncode is not None:
-                await self._talking.pop(policy.id).close()
-                found = None
-            if found is None:
-                await self._make_room()
-                found = self._talking[policy.id] = await self._start(policy.id)
-            found.used += 1
+        # nobody waits for another policy to load who has one that answers
+        found = self._alive(policy.id) or await self._started(policy.id)
+        found.used += 1
         try:
             yield found.http
         finally:
             found.used -= 1
             found.last_s = time.monotonic()
+
+    def _alive(self, policy_id: str) -> Talking | None:
+        found = self._talking.get(policy_id)
+        return None if found is None or found.process.returncode is not None else found
+
+    async def _started(self, policy_id: str) -> Talking:
+        """The policy's process, started where others who waited have not done so; one starts at a time."""
+        async with self._starting:
+            if (found := self._alive(policy_id)) is not None:
+                return found
+            if policy_id in self._talking:
+                await self._talking.pop(policy_id).close()
+            await self._make_room()
+            found = self._talking[policy_id] = await self._start(policy_id)
+            return found
 
     async def _make_room(self) -> None:
         if len(self._talking) < self._settings.chat.policies:

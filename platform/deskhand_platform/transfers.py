@@ -1,7 +1,8 @@
-"""Episodes and policies on their way out and in: archives, in folders that nothing outlives."""
+"""Episodes and policies on their way out and in: archives, in folders that nothing outlives, and replays."""
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import shutil
@@ -24,10 +25,12 @@ from deskhand_platform.errors import NoRoom, TooLarge
 from deskhand_platform.settings import Settings
 
 if TYPE_CHECKING:
+    from deskhand_agent.types import Trajectory
     from deskhand_flywheel.exchange import Guidance, Imported
     from deskhand_flywheel.exchange.types import Format
     from deskhand_flywheel.store import Store
     from deskhand_flywheel.types import PolicyRecord
+    from deskhand_sandbox.types import Observation
 
 log = logging.getLogger(__name__)
 WAIT_S = 10.0
@@ -43,6 +46,7 @@ class Transfers:
         self._limits = settings.transfers
         self._folder = settings.home / "transfers"
         self._under_way = 0
+        self._replays = asyncio.Semaphore(self._limits.at_once)
 
     def clear(self) -> None:
         """Remove what a platform that was killed left; only who serves the home may."""
@@ -83,6 +87,43 @@ class Transfers:
             StorageFull: no space is left.
         """
         return self._archive(partial(_kept, store, record))
+
+    async def replay(self, store: Store, trajectory_id: str) -> str:
+        """An episode as one page with its pictures in it; waits while others are made.
+
+        Raises:
+            UnknownTrajectory, MissingBlob, CorruptBlob: something of the episode is not there.
+            TooLarge: its pictures are more than one page holds.
+        """
+        from deskhand_flywheel.replay import render_replay
+
+        async with self._replays:
+            episode = await self._with_screens(store, await store.trajectory(trajectory_id))
+            return await run_in_threadpool(render_replay, episode, await store.scores(trajectory_id))
+
+    async def _with_screens(self, store: Store, episode: Trajectory) -> Trajectory:
+        """With the bytes of what was seen, and not of what each prompt showed again."""
+        read, size = dict[str, bytes](), 0
+
+        async def seen(observation: Observation) -> Observation:
+            nonlocal size
+            digest = observation.screenshot.digest
+            if digest not in read:
+                read[digest] = await store.image(digest)
+                size += len(read[digest])
+                if size > self._limits.replay_bytes:
+                    raise TooLarge(
+                        f"the pictures of trajectory {episode.id} have more than the "
+                        f"{self._limits.replay_bytes:,} bytes that one page holds (setting "
+                        "transfers.replay_bytes): look at it in the web UI, or export it"
+                    )
+            return replace(observation, screenshot=replace(observation.screenshot, data=read[digest]))
+
+        steps = [replace(step, observation=await seen(step.observation)) for step in episode.steps]
+        end = episode.end
+        if end is not None and end.final_observation is not None:
+            end = replace(end, final_observation=await seen(end.final_observation))
+        return replace(episode, steps=tuple(steps), end=end)
 
     async def _archive(self, pieces: Callable[[Path], AsyncGenerator[bytes]]) -> AsyncGenerator[bytes]:
         begun = False

@@ -28,7 +28,7 @@ from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStar
 from deskhand_agent.worker import Job, WorkerSettings, run_episodes
 from deskhand_flywheel.annotations import scorer_of
 from deskhand_flywheel.branching_off import BranchOrder, branch_off
-from deskhand_flywheel.errors import FlywheelError, NotFound, NotReplayable, StoreUnavailable
+from deskhand_flywheel.errors import FlywheelError, NotFound, NotReplayable, StorageFull, StoreUnavailable
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore
 from deskhand_platform import host_address
@@ -56,6 +56,8 @@ Sources = Callable[[], SandboxSource | None]
 """The sandbox source as it is now; None while there is none."""
 HOPELESS = (UnknownName, InvalidTask, BackendMissing, AgentError, PlatformError, NotFound, NotReplayable)
 """What a further attempt would not change: the task or the policy is not to be had as asked for."""
+AWAY = (StoreUnavailable, StorageFull)
+"""What passes by itself, or once somebody has seen to it: the store is asked again."""
 SHORT_S = 10.0
 """How long a task waits that found no sandbox; others go meanwhile."""
 LONGEST_PAUSE_S = 30.0
@@ -111,7 +113,6 @@ class EpisodeWorker:
     async def _slot(self) -> None:
         short = 0
         while True:
-            claimed = None
             try:
                 claimed = await self._claim()
                 if claimed is not None:
@@ -119,8 +120,9 @@ class EpisodeWorker:
                         log.info("attempt %d at %s began", claimed.attempts, claimed.task.id)
                         ending = await self.attempt(claimed)
                     short = short + 1 if ending.short else 0
-            except StoreUnavailable as error:  # a claim that could not be settled runs out by itself
+            except AWAY as error:  # a claim that could not be settled runs out by itself
                 log.warning("the queue is asked again: %s", error)
+                claimed = None
             if claimed is None:
                 await asyncio.sleep(self._limits.poll_s)
             elif short:
@@ -150,7 +152,7 @@ class EpisodeWorker:
         except asyncio.CancelledError:
             episode.cancel()
             await asyncio.wait([episode])
-            with suppress(StoreUnavailable):  # its claim runs out by itself, and the worker is to end
+            with suppress(*AWAY):  # its claim runs out by itself, and the worker is to end
                 await self._queue.put_back(claimed, self.name, "the worker was stopped")
             raise
         finally:
@@ -162,7 +164,7 @@ class EpisodeWorker:
         """Renew the claim; returns when the task is to be let go.
 
         Raises:
-            StoreUnavailable: it could not be renewed for as long as one holds.
+            StoreUnavailable, StorageFull: it could not be renewed for as long as one holds.
         """
         hold_s, until_s = self._limits.claim_s, math.inf
         while not _late(claimed):
@@ -170,7 +172,7 @@ class EpisodeWorker:
                 if not await self._queue.renew(claimed, self.name, hold_s):
                     return
                 until_s = math.inf
-            except StoreUnavailable as error:
+            except AWAY as error:
                 # from the first failure on: the store itself may have waited longer than a claim holds
                 until_s = min(until_s, time.monotonic() + hold_s)
                 if time.monotonic() > until_s:
@@ -180,8 +182,7 @@ class EpisodeWorker:
             await asyncio.sleep(max(0.0, min(1.0, hold_s / 4, left_s)))
 
     async def _episode(self, claimed: QueuedTask) -> Ending:
-        ended: list[Trajectory] = []
-        source = self._sources()
+        source, ended = self._sources(), list[Trajectory]()
         if source is None:
             return _short("no sandbox host is up")
         review_s, owner = claimed.policy.waits_s, lease_owner(claimed.id)
@@ -298,8 +299,7 @@ class EpisodeWorker:
         if ending.state is WorkState.QUEUED:
             await self._queue.put_back(claimed, self.name, ending.reason or "")
             return
-        end = ending.trajectory.end if ending.trajectory else None
-        outcome = end.outcome if end else None
+        outcome = ending.trajectory.end.outcome if ending.trajectory and ending.trajectory.end else None
         await self._queue.settle(claimed, self.name, ending.state, outcome=outcome, reason=ending.reason)
 
 

@@ -14,8 +14,9 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from flywheel_episodes import Urls
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.ext.asyncio import create_async_engine
 
 import deskhand_flywheel.database as database_module
 from deskhand_flywheel import tables
@@ -196,6 +197,27 @@ async def test_a_database_locked_for_too_long_is_a_typed_error(
             await connection.execute(text("DELETE FROM datasets"))
     other.execute("ROLLBACK")
     other.close()
+    await database.close()
+
+
+async def test_no_connection_that_comes_free_is_a_typed_error(url: str) -> None:
+    await (await Database.open(url)).close()
+    engine = create_async_engine(url, pool_size=1, max_overflow=0, pool_timeout=0.01)
+    database = Database(engine, writing=engine)
+    async with database.read():
+        with pytest.raises(StoreUnavailable, match="no connection"):
+            await database.first(select(tables.datasets))
+    await database.close()
+
+
+@pytest.mark.parametrize("urls", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("state", ["40001", "40P01"])
+async def test_others_work_in_the_way_is_a_typed_error(urls: Urls, state: str) -> None:
+    database = await Database.open(urls.database)
+    with pytest.raises(StoreUnavailable, match="in the way"):
+        async with database.write() as connection:
+            raised = f"DO $$ BEGIN RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '{state}'; END $$"
+            await connection.execute(text(raised))
     await database.close()
 
 

@@ -152,6 +152,27 @@ async def test_it_is_heard_of_while_it_lives(
                 await asyncio.sleep(0.02)
 
 
+async def test_what_nobody_foresaw_ends_no_telling_that_it_lives(
+    store: Store,
+    homes: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(database_lock, "BEAT_S", 0.01)
+    told: list[Exception | None] = [RuntimeError("odd"), None]
+
+    async def renewed(*_: Any) -> list[DatabaseInUse]:
+        if (error := told.pop(0)) is not None:
+            raise error
+        return [DatabaseInUse("somebody has taken the database over")]
+
+    monkeypatch.setattr(database_lock, "_renewed", renewed)
+    with pytest.raises(DatabaseInUse):
+        async with asyncio.timeout(30), hold(store.database, homes[0]):
+            await asyncio.Event().wait()
+    assert "raise error" in caplog.text
+
+
 async def _heard(store: Store) -> float:
     async with store.database.read() as connection:
         return await connection.scalar(sa.select(platforms.c.heard_at_s)) or 0.0

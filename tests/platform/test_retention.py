@@ -168,6 +168,23 @@ async def test_it_drops_by_itself(store: Store) -> None:
             await asyncio.sleep(0.01)
 
 
+async def test_what_nobody_foresaw_ends_no_dropping(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    class Odd(Retention):
+        tries, dropped = 0, asyncio.Event()
+
+        async def drop(self, now_s: float) -> int:
+            self.tries += 1
+            if self.tries == 1:
+                raise RuntimeError("odd")
+            self.dropped.set()
+            return 0
+
+    odd = Odd(store.database, MONTH)
+    async with asyncio.timeout(30), odd.running():
+        await odd.dropped.wait()
+    assert 'raise RuntimeError("odd")' in caplog.text
+
+
 @pytest.mark.parametrize(
     ("lines", "told", "last"),
     [

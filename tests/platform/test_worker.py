@@ -18,7 +18,7 @@ from deskhand_agent.notebook import Notebook
 from deskhand_agent.test_time.checking import NOT_DONE, Check, SelfCheck
 from deskhand_agent.test_time.deliberating import Deliberate
 from deskhand_agent.types import Context, Decision, Policy, Step
-from deskhand_flywheel.errors import StoreUnavailable
+from deskhand_flywheel.errors import StorageFull, StoreError, StoreUnavailable
 from deskhand_flywheel.store import Store
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.quotas import Quotas
@@ -304,18 +304,25 @@ class Locked(TaskQueue):
     """Whose database cannot be written to for the first so many renewals."""
 
     failures = 0
+    trouble: type[StoreError] = StoreUnavailable
 
     async def renew(self, claimed: QueuedTask, worker: str, hold_s: float) -> bool:
         self.failures -= 1
         if self.failures >= 0:
-            raise StoreUnavailable("the database stayed locked")
+            raise self.trouble("the database stayed locked")
         return await super().renew(claimed, worker, hold_s)
 
 
-async def attempted(store: Store, policy: Policy, source: SandboxSource, failures: int) -> QueuedTask:
+async def attempted(
+    store: Store,
+    policy: Policy,
+    source: SandboxSource,
+    failures: int,
+    trouble: type[StoreError] = StoreUnavailable,
+) -> QueuedTask:
     """A task after one attempt."""
     queue, limits = Locked(store.database), LIMITS.model_copy(update={"claim_s": 0.2})
-    queue.failures = failures
+    queue.failures, queue.trouble = failures, trouble
     worker = EpisodeWorker(
         queue=queue, sink=store, policies=always(policy), sources=lambda: source, limits=limits
     )
@@ -327,10 +334,11 @@ async def attempted(store: Store, policy: Policy, source: SandboxSource, failure
     return await queue.get(submitted.id)
 
 
-async def test_a_database_that_is_busy_for_a_moment_ends_no_episode(
-    store: Store, sandboxes: SandboxSource
+@pytest.mark.parametrize("trouble", [StoreUnavailable, StorageFull])
+async def test_a_database_that_is_busy_or_full_for_a_moment_ends_no_episode(
+    store: Store, sandboxes: SandboxSource, trouble: type[StoreError]
 ) -> None:
-    found = await attempted(store, GivesUp(), sandboxes, failures=1)
+    found = await attempted(store, GivesUp(), sandboxes, failures=1, trouble=trouble)
     assert (found.state, found.attempts) == (WorkState.DONE, 1)
 
 
@@ -356,11 +364,12 @@ class Away(TaskQueue):
     """Whose database does not answer the first who claims or settles, nor anybody who gives a task back."""
 
     answers = frozenset[str]()
+    trouble: type[StoreError] = StoreUnavailable
 
     def _refuse(self, what: str) -> None:
         if what not in self.answers:
             self.answers |= {what}
-            raise StoreUnavailable("the database does not answer")
+            raise self.trouble("the database does not answer")
 
     async def claim(self, worker: str, hold_s: float, attempts: int | None = None) -> QueuedTask | None:
         self._refuse("claim")
@@ -373,24 +382,32 @@ class Away(TaskQueue):
         return await super().settle(claimed, worker, state, **told)
 
     async def put_back(self, claimed: QueuedTask, worker: str, reason: str) -> None:
-        raise StoreUnavailable("the database does not answer")
+        raise self.trouble("the database does not answer")
 
 
+class Full(Away):
+    """Whose disk is full instead."""
+
+    trouble = StorageFull
+
+
+@pytest.mark.parametrize("kind", [Away, Full])
 async def test_a_database_that_is_away_for_a_moment_ends_no_worker(
-    store: Store, sandboxes: SandboxSource
+    store: Store, sandboxes: SandboxSource, kind: type[Away]
 ) -> None:
-    async with working(store, always(GivesUp()), sandboxes, kind=Away) as queue:
+    async with working(store, always(GivesUp()), sandboxes, kind=kind) as queue:
         found = await over(
             queue, await queue.submit(TaskOrder(task=make_task("fake/press-button", 0), policy=SCRIPTED))
         )
     assert (found.state, found.attempts) == (WorkState.DONE, 2)
 
 
+@pytest.mark.parametrize("kind", [Away, Full])
 async def test_a_worker_ends_when_told_to_though_its_database_is_away(
-    store: Store, sandboxes: SandboxSource
+    store: Store, sandboxes: SandboxSource, kind: type[Away]
 ) -> None:
     dawdles = Dawdles()
-    async with asyncio.timeout(30), working(store, always(dawdles), sandboxes, kind=Away) as queue:
+    async with asyncio.timeout(30), working(store, always(dawdles), sandboxes, kind=kind) as queue:
         submitted = await queue.submit(TaskOrder(task=ENDLESS, policy=SCRIPTED))
         await dawdles.began.wait()
     assert (await queue.get(submitted.id)).state is WorkState.RUNNING

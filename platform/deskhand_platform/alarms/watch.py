@@ -43,6 +43,8 @@ class AlarmWatch:
                 await self.look()
             except (StoreError, OSError) as error:
                 log.warning("the alarms could not be looked at: %s", error)
+            except Exception:  # a bug, and later there may be other rows
+                log.exception("the alarms could not be looked at")
             await asyncio.sleep(self._settings.alarms.every_s)
 
     async def look(self) -> None:

@@ -106,6 +106,12 @@ def most_precise(errors: Sequence[Any]) -> Any:
     return max(errors, key=lambda error: len(error["loc"]))
 
 
+def meant(error: HTTPException) -> Exception:
+    """The error of ours that it stands for; itself where it stands for none."""
+    ours = error.__cause__
+    return ours if isinstance(ours, PlatformError | FlywheelError) else error
+
+
 async def _typed(connection: HTTPConnection, error: Exception) -> JSONResponse:
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
     kind = NAMES.get(status) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
@@ -173,8 +179,10 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
     return answer(422, "invalid_field", said, field=where, suggestions=list(near))
 
 
-async def _http(_request: Request, error: Exception) -> JSONResponse:
+async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
+    if (ours := meant(error)) is not error:
+        return await _typed(request, ours)
     response = answer(error.status_code, HTTP_NAMES.get(error.status_code, "http_error"), str(error.detail))
     response.headers.update(error.headers or {})
     return response

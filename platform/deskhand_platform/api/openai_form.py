@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from deskhand_flywheel.errors import FlywheelError, StoreUnavailable, UnknownPolicy
 from deskhand_platform.api.chat_models import OpenAIError, OpenAIErrorBody
-from deskhand_platform.api.errors import refused_field
+from deskhand_platform.api.errors import meant, refused_field
 from deskhand_platform.errors import Forbidden, NoRoom, PlatformError, Unauthorized
 
 
@@ -54,6 +54,8 @@ def error_body(error: Exception) -> OpenAIError:
 
 
 def _answer(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        error = meant(error)
     if isinstance(error, RequestValidationError):
         where, said, _near = refused_field(request, error)
         error = ChatRefused(400, said, param=where, code="invalid_value")

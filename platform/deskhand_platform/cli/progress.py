@@ -11,6 +11,7 @@ from rich.text import Text
 from deskhand_platform.api.models import Phase, Rate, Round
 from deskhand_platform.cli.client import Client
 from deskhand_platform.cli.console import err, out, say, table
+from deskhand_platform.states import WorkState
 
 LOOK_S = 1.0
 MARKS = {
@@ -24,35 +25,48 @@ MARKS = {
 }
 
 
-async def follow(client: Client, round_id: int) -> Round:
-    """Show a round until it is over; the round as it is then."""
-    if err.is_terminal:
-        return await _live(client, round_id)
-    return await _lines(client, round_id)
+async def follow(client: Client, round_id: int, *, through_pauses: bool = False) -> Round:
+    """Show a round until it is over, or paused unless that is waited for; the round as it is then."""
+    shown = _live if err.is_terminal else _lines
+    return await shown(client, round_id, through_pauses)
 
 
-async def _live(client: Client, round_id: int) -> Round:
+async def _live(client: Client, round_id: int, through_pauses: bool) -> Round:
     with Live(console=err, refresh_per_second=4) as live:
         while True:
             now = await client.round(round_id)
-            live.update(Text("\n".join(_line(phase) for phase in now.phases) or "waiting for its turn …"))
-            if now.state not in ("queued", "running"):
+            lines = [_line(phase) for phase in now.phases] or ["waiting for its turn …"]
+            if through_pauses and now.state is WorkState.PAUSED:
+                lines.append(_paused(now))
+            live.update(Text("\n".join(lines)))
+            if not _goes_on(now, through_pauses):
                 return now
             await asyncio.sleep(LOOK_S)
 
 
-async def _lines(client: Client, round_id: int) -> Round:
-    """For logs: a line when a phase changes its state."""
-    seen: dict[str, str] = {}
+async def _lines(client: Client, round_id: int, through_pauses: bool) -> Round:
+    """For logs: a line when a phase changes its state, and when a pause is waited for."""
+    seen, before = dict[str, str](), WorkState.QUEUED
     while True:
         now = await client.round(round_id)
         for phase in now.phases:
             if phase.state not in (seen.get(phase.name, "queued"),):
                 say(_line(phase))
             seen[phase.name] = phase.state
-        if now.state not in ("queued", "running"):
+        if not _goes_on(now, through_pauses):
             return now
+        if now.state is WorkState.PAUSED and before is not WorkState.PAUSED:
+            say(_paused(now))
+        before = now.state
         await asyncio.sleep(LOOK_S)
+
+
+def _goes_on(shown: Round, through_pauses: bool) -> bool:
+    return not shown.state.over and (through_pauses or shown.state is not WorkState.PAUSED)
+
+
+def _paused(shown: Round) -> str:
+    return f"Round {shown.id} is paused: resume it in the page, or by `deskhand rounds resume {shown.id}`."
 
 
 def _line(phase: Phase) -> str:

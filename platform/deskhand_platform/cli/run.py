@@ -52,14 +52,12 @@ def run(
 async def _run(settings: Settings, preset: str, changed: dict[str, Any], exit_: bool, take_over: bool) -> int:
     async with _platform(settings, take_over) as url, connect(settings, url) as client:
         wanted = await _resume_or_start(client, preset, changed)
-        over = await follow(client, wanted)
+        over = await follow(client, wanted, through_pauses=True)
         print_round(over)
-        if over.state is not WorkState.DONE:
-            return 1
         if not exit_:
             say(f"The page stays open at {url} until Ctrl-C.")
             await _until_stopped()
-    return 0
+    return 0 if over.state is WorkState.DONE else 1
 
 
 async def _until_stopped() -> None:
@@ -72,14 +70,20 @@ async def _until_stopped() -> None:
 
 async def _resume_or_start(client: Client, preset: str, changed: dict[str, Any]) -> int:
     """The round that an earlier platform left unfinished, else a new one."""
-    recent = await first(client.rounds(), 20)
-    left = [one for one in recent if one.state in ("queued", "running") and one.preset == preset]
-    if left and not changed:
-        say(f"Round {left[-1].id} was not finished: going on with it.")
-        return left[-1].id
-    started = await client.start_round(preset, changed)
-    say(f"Round {started.id} ({preset}) started.")
-    return started.id
+    recent = [] if changed else await first(client.rounds(), 20)
+    left = [one for one in recent if not one.state.over and one.preset == preset]
+    going = [one for one in left if one.state is not WorkState.PAUSED]
+    if going:
+        say(f"Round {going[-1].id} was not finished: going on with it.")
+        return going[-1].id
+    # one of an equal config that is not over is the same round
+    wanted = left[0] if left else await client.start_round(preset, changed)
+    if wanted.state is WorkState.PAUSED:
+        await client.resume_round(wanted.id)
+        say(f"Round {wanted.id} was paused: going on with it.")
+    else:
+        say(f"Round {wanted.id} ({preset}) started.")
+    return wanted.id
 
 
 @asynccontextmanager

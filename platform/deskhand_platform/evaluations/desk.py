@@ -13,12 +13,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from deskhand_agent.ids import new_id
-from deskhand_platform.errors import NotFound, RoundFailed, WrongState
+from deskhand_platform.errors import NotFound, RoundFailed, TooMuch, WrongState
 from deskhand_platform.evaluations.records import EvaluationRecord, read_evaluation
 from deskhand_platform.rounds.config import check_phase
 from deskhand_platform.rounds.phases import Host
 from deskhand_platform.rounds.process import RunRequest, bring_to_end
-from deskhand_platform.rounds.run_queue import ask_to_stop, cancelled, work_through
+from deskhand_platform.rounds.run_queue import ask_to_stop, cancelled, unended, work_through
 from deskhand_platform.rounds.runs import write_spec
 from deskhand_platform.settings import Settings
 from deskhand_sandbox import logs
@@ -26,6 +26,7 @@ from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.runs import RunKind, RunSpec
 
 PREFIX = "evaluation-"
+AGAIN_S = 60.0
 
 
 class EvaluationDesk:
@@ -39,8 +40,15 @@ class EvaluationDesk:
 
         Raises:
             InvalidField: the trainer would refuse the config; names the field.
+            TooMuch: so many wait already.
         """
         check_phase("evaluate", config)
+        waiting = sum(1 for _ in unended(asked(self._settings.runs)))
+        if waiting >= self._settings.jobs.waiting:
+            raise TooMuch(
+                f"{waiting} evaluations have not ended, as many as there may be (setting jobs.waiting)",
+                retry_s=AGAIN_S,
+            )
         folder = self._settings.runs / f"{PREFIX}{new_id()}"
         write_spec(folder, _spec(self._settings, folder, policy_id, config))
         found = read_evaluation(folder)

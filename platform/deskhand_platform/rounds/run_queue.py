@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 
 from deskhand_platform.auth import write_private
@@ -28,8 +28,13 @@ POLL_S = 0.5
 
 def pending(folders: Iterable[Path]) -> Path | None:
     """The first that has not ended."""
-    waiting = (each for each in folders if (each / "spec.json").exists())
-    return next((e for e in waiting if not (e / "result.json").exists() and not (e / ENDED).exists()), None)
+    return next(unended(folders), None)
+
+
+def unended(folders: Iterable[Path]) -> Iterator[Path]:
+    """Those that wait or are worked."""
+    asked = (each for each in folders if (each / "spec.json").exists())
+    return (e for e in asked if not (e / "result.json").exists() and not (e / ENDED).exists())
 
 
 def ask_to_stop(folder: Path) -> None:

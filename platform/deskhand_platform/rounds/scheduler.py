@@ -41,6 +41,8 @@ class Scheduler:
                 await self.look()
             except (PlatformError, FlywheelError) as error:
                 log.warning("the schedules of rounds could not be looked at: %s", error)
+            except Exception:  # a bug, and the next schedule may be without it
+                log.exception("the schedules of rounds could not be looked at")
             await asyncio.sleep(look_s)
 
     async def look(self) -> None:

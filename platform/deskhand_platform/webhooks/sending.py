@@ -27,6 +27,8 @@ from deskhand_platform.webhooks.destinations import Refused, resolve
 
 log = logging.getLogger(__name__)
 LOOK_S = 0.25
+ODD_S = 5.0
+"""Pause after what nobody foresaw: the log is not to be filled with it."""
 AT_ONCE, OF_ONE = 96, 32
 """Requests under way, and those of one owner: whoever's receivers hang holds up nobody else."""
 SAID = 200
@@ -66,6 +68,10 @@ class Sender:
             except FlywheelError as error:
                 log.warning("webhooks wait for the database: %s", error)
                 busy = False
+            except Exception:  # a bug, and the others' deliveries may be without it
+                log.exception("webhooks wait: what is due could not be found out")
+                await asyncio.sleep(ODD_S)
+                continue
             if not busy:
                 await asyncio.sleep(LOOK_S)
 

@@ -85,3 +85,21 @@ async def test_the_overview_says_what_runs(
         await connection.execute(sa.update(trajectories).values(started_at_s=1.0, ended_at_s=2.0))
     recent = (await client.get("/v1/overview")).json()["recent"]
     assert recent == {"ended": 0, "succeeded": 0, "broken": 0, "more": False}
+
+
+async def test_what_nobody_foresaw_ends_no_watching(
+    settings: Settings, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Odd(AlarmWatch):
+        looks, looked = 0, asyncio.Event()
+
+        async def look(self) -> None:
+            self.looks += 1
+            if self.looks == 1:
+                raise RuntimeError("odd")
+            self.looked.set()
+
+    watch = Odd(limits(settings, every_s=0.01), store)
+    async with asyncio.timeout(30), watch.running():
+        await watch.looked.wait()
+    assert 'raise RuntimeError("odd")' in caplog.text

@@ -15,7 +15,7 @@ from deskhand_flywheel.types import StepScore
 from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.api import page
 from deskhand_platform.api.app import create_app
-from deskhand_platform.api.bounded import MOST_BYTES
+from deskhand_platform.api.bounded import MOST_BYTES, UNKNOWN_BYTES
 from deskhand_platform.rounds.plan import PhasePlan
 from deskhand_platform.services import Services
 from deskhand_platform.states import AlarmState, WorkState
@@ -47,6 +47,42 @@ async def test_a_body_without_end_is_not_read_to_its_end(client: httpx.AsyncClie
     answer = await client.post("/v1/tasks", content=endless(), headers=headers)
     assert (answer.status_code, answer.json()["error"]["type"]) == (413, "too_large")
     assert sent <= (0 if told else MOST_BYTES // len(piece) + 1)
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("path", ["/v1/tasks", "/v1/chat/completions"])
+async def test_a_large_body_is_not_read_for_who_is_not_let_in(
+    anonymous: httpx.AsyncClient, told: bool, path: str
+) -> None:
+    piece, sent = b" " * 2**14, 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal sent
+        for _ in range(1000):
+            sent += 1
+            yield piece
+
+    headers = {"content-type": "application/json", **({"content-length": str(1000 * 2**14)} if told else {})}
+    answer = await anonymous.post(path, content=endless(), headers=headers)
+    small = await anonymous.post(path, json={})
+    assert (answer.status_code, answer.json()) == (401, small.json())
+    assert answer.headers["WWW-Authenticate"] == small.headers["WWW-Authenticate"] == "Bearer"
+    assert sent <= (0 if told else UNKNOWN_BYTES // len(piece) + 1)
+
+
+async def test_a_large_body_is_read_for_who_is_let_in_and_signing_in_bounds_its_own(
+    client: httpx.AsyncClient, person: Any
+) -> None:
+    order = {"task_id": "fake/press-button"}
+    body = json.dumps(order).encode() + b" " * UNKNOWN_BYTES
+    as_json = {"content-type": "application/json"}
+    assert (await client.post("/v1/tasks", content=body, headers=as_json)).status_code == 201
+    reader = as_json | {"Authorization": f"Bearer {await person('ada')}"}
+    refused = await client.post("/v1/tasks", content=body, headers=reader)
+    assert (refused.status_code, refused.json()["error"]["type"]) == (403, "forbidden")
+    del client.headers["Authorization"]
+    login = await client.post("/login", content=body, headers=as_json)
+    assert login.status_code == 422 and "is longer than any token" in login.json()["error"]["message"]
 
 
 async def test_an_episode_can_be_listed_and_fetched(

@@ -11,6 +11,7 @@ import pytest
 
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind
+from deskhand_platform import feed
 from deskhand_platform.accounts.opening import Accounts
 from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.api.routes import events
@@ -105,6 +106,28 @@ async def test_a_stream_can_be_about_several_and_is_resumed_like_any_other(
     for seen, rest in ((ids[1], ids[3:]), (ids[3], ids[4:]), (ids[4], [])):
         resumed = await client.get("/v1/events", params=params, headers={"Last-Event-ID": str(seen)})
         assert [one[0] for one in parsed(resumed.text)] == rest
+
+
+async def test_what_nobody_foresaw_ends_no_reading(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(feed, "ODD_S", 0.01)
+    last, odd = store.last_event_id, [RuntimeError("odd")]
+
+    async def once_odd() -> int:
+        if odd:
+            raise odd.pop()
+        return await last()
+
+    monkeypatch.setattr(store, "last_event_id", once_odd)
+    reader = feed.EventFeed(store)
+    async with asyncio.timeout(30), reader.following():
+        while reader._first is None:
+            await asyncio.sleep(0.01)
+        id = await append(store, "round:1", 0)
+        await reader.news(30)
+        assert [event.id for event in reader._recent] == [id]
+    assert "raise odd.pop()" in caplog.text
 
 
 @asynccontextmanager

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import replace
 from typing import Any
 
 import httpx
+import pytest
 
 from deskhand_agent.ids import new_id
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
 from deskhand_agent.types import Candidate, Decision, Step, StepTimings
+from deskhand_flywheel.replay import render_replay
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore, StepValue
+from deskhand_platform.services import Services
+from deskhand_platform.settings import TransferSettings
 from deskhand_sandbox.types import Click
 
 
@@ -105,3 +110,27 @@ async def test_half_a_character_breaks_no_answer(
     assert [one["instruction"] for one in listed] == ["Open \ufffd", "Open the door"]
     lines = (await client.get(f"/v1/trajectories/{odd}/replay.txt")).text.splitlines()
     assert lines == ["fake/door seed 3: Open ?", "  0  +0.000  <think>?</think>"]
+
+
+async def test_a_replay_holds_so_many_bytes_and_its_making_holds_up_nobody(
+    client: httpx.AsyncClient, services: Services, record_episode: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    episode = await services.store.trajectory(id := await record_episode(services.store), images=True)
+    assert episode.end is not None and episode.end.final_observation is not None
+    seen = [*(step.observation for step in episode.steps), episode.end.final_observation]
+    exact = sum(len(each.screenshot.data or b"") for each in seen)
+    threads: list[threading.Thread] = []
+
+    def rendered(*given: Any) -> str:
+        threads.append(threading.current_thread())
+        return render_replay(*given)
+
+    monkeypatch.setattr("deskhand_flywheel.replay.render_replay", rendered)
+    path = f"/v1/trajectories/{id}/replay.html"
+    services.transfers._limits = TransferSettings(replay_bytes=exact)
+    whole = await client.get(path)
+    assert whole.status_code == 200 and whole.text == render_replay(episode)
+    assert threads and threading.main_thread() not in threads
+    services.transfers._limits = TransferSettings(replay_bytes=exact - 1)
+    refused = await client.get(path)
+    assert refused.status_code == 413 and "transfers.replay_bytes" in refused.json()["error"]["message"]

@@ -18,7 +18,7 @@ from deskhand_platform.rounds.plan import PhasePlan
 from deskhand_platform.rounds.run_queue import pending
 from deskhand_platform.rounds.runs import write_spec
 from deskhand_platform.services import Services
-from deskhand_platform.settings import Settings, load_settings
+from deskhand_platform.settings import JobSettings, Settings, load_settings
 from deskhand_platform.states import WorkState
 from deskhand_trainer.run_folder import RunFolder
 from deskhand_trainer.runs import RunKind, RunSpec
@@ -119,6 +119,17 @@ async def test_one_is_asked_for_listed_and_cancelled(
     (waiting / "ended.json").write_text('{"state": "cancelled", "reason": "cancelled"}')
     assert (await client.post(f"/v1/evaluations/{found['id']}/cancel")).status_code == 409
     assert pending(all_asked(settings.runs)) is None
+
+
+async def test_so_many_wait_and_no_more(client: httpx.AsyncClient, settings: Settings) -> None:
+    object.__setattr__(settings, "jobs", JobSettings(waiting=1))
+    order = {"tasks": ["fake/press-button"]}
+    first = (await client.post("/v1/evaluations", json=order)).json()
+    refused = await client.post("/v1/evaluations", json=order)
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "60")
+    assert "1 evaluations have not ended" in refused.json()["error"]["message"]
+    (settings.runs / first["id"] / "ended.json").write_text('{"state": "cancelled", "reason": "cancelled"}')
+    assert (await client.post("/v1/evaluations", json=order)).status_code == 201
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import replace
 from datetime import datetime
@@ -61,6 +62,26 @@ async def test_a_time_that_has_come_begins_one_round(services: Services) -> None
     await scheduler(services).look()
     assert (await services.schedules.get(made.id)).last_round == record.id
     assert len(await services.book.list()) == 1
+
+
+async def test_what_nobody_foresaw_ends_no_schedule(
+    services: Services, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Odd(Scheduler):
+        looks, looked = 0, asyncio.Event()
+
+        async def look(self) -> None:
+            self.looks += 1
+            if self.looks == 1:
+                raise RuntimeError("odd")
+            self.looked.set()
+
+    odd = Odd(services.schedules, services.book, services.rounds, services.store)
+    running = asyncio.create_task(odd.run(look_s=0.01))
+    async with asyncio.timeout(30):
+        await odd.looked.wait()
+    running.cancel()
+    assert 'raise RuntimeError("odd")' in caplog.text
 
 
 async def test_none_begins_while_another_is_not_over(services: Services) -> None:

@@ -19,6 +19,7 @@ from deskhand_platform.queue import TaskQueue
 from deskhand_platform.serving import address_of, answering, listen
 from deskhand_platform.settings import Settings, WebhookSettings
 from deskhand_platform.states import AlarmState
+from deskhand_platform.webhooks import sending
 from deskhand_platform.webhooks.sending import Sender
 
 DATABASES = ("sqlite", "postgresql")
@@ -246,3 +247,27 @@ async def test_alarms_that_stand_are_told_first(
     assert (told["event_id"], told["name"], told["value"]) == (stands.id, "disk_low", 1.5)
     assert told["event_id"] != over.id
     assert (await client.get(f"/v1/webhooks/{other['id']}/deliveries")).json()["items"] == []
+
+
+async def test_what_nobody_foresaw_ends_no_sending(
+    client: httpx.AsyncClient,
+    store: Store,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(sending, "ODD_S", 0.01)
+    made = await add(client, receiver.url)
+    await client.delete(f"/v1/tasks/{await submit(client)}")
+    sender = Sender(store, HERE)
+    spread, odd = sender._spread, [RuntimeError("odd")]
+
+    async def once_odd() -> bool:
+        if odd:
+            raise odd.pop()
+        return await spread()
+
+    monkeypatch.setattr(sender, "_spread", once_odd)
+    async with asyncio.timeout(60), sender.running():
+        await settled(client, made["id"], 1, "delivered")
+    assert "raise odd.pop()" in caplog.text

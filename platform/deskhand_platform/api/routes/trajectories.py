@@ -6,9 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.concurrency import run_in_threadpool
 
 from deskhand_platform.api.chosen import Chosen
 from deskhand_platform.api.deps import Cursor, Have, Limit
+from deskhand_platform.api.models import ErrorAnswer
 from deskhand_platform.api.recorded import detail, image_type, score_model, step_model, summary
 from deskhand_platform.api.trajectory_models import ScoreModel, StepPage, TrajectoryDetail, TrajectoryPage
 from deskhand_platform.errors import InvalidField
@@ -68,14 +70,14 @@ async def list_scores(have: Have, id: str) -> list[ScoreModel]:
 @router.get(
     "/trajectories/{id}/replay.html",
     response_class=Response,
-    responses={200: {"content": {"text/html": {}}}},
+    responses={
+        200: {"content": {"text/html": {}}},
+        413: {"model": ErrorAnswer, "description": "its pictures are more than one page holds"},
+    },
 )
 async def get_replay(have: Have, id: str) -> HTMLResponse:
     """The episode as one self-contained page."""
-    from deskhand_flywheel.replay import render_replay
-
-    trajectory = await have.store.trajectory(id, images=True)
-    html = render_replay(trajectory, await have.store.scores(id))
+    html = await have.transfers.replay(have.store, id)
     return HTMLResponse(html, headers={"Content-Security-Policy": REPLAY_POLICY})
 
 
@@ -88,7 +90,7 @@ async def get_replay_text(have: Have, id: str) -> PlainTextResponse:
     """The episode's turns as text: index, reward and reply of each, and what they cost."""
     from deskhand_flywheel.replay import render_text
 
-    text = render_text(await have.store.trajectory(id))
+    text = await run_in_threadpool(render_text, await have.store.trajectory(id))
     # a reply may hold half a surrogate pair, which UTF-8 has no bytes for
     return PlainTextResponse(text.encode(errors="replace"))
 
