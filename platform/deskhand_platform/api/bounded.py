@@ -64,6 +64,8 @@ class Bounded:
 
 async def _admit(scope: Scope) -> None:
     connection = HTTPConnection(scope)
+    if admit in connection.app.dependency_overrides:  # an application that lets in whoever reaches it
+        return
     try:
         await admit(connection, await services(connection))
     except (PlatformError, FlywheelError) as error:

@@ -16,8 +16,10 @@ from deskhand_platform.alarms.book import AlarmBook
 from deskhand_platform.api import page
 from deskhand_platform.api.app import create_app
 from deskhand_platform.api.bounded import MOST_BYTES, UNKNOWN_BYTES
+from deskhand_platform.cli.unserved import answered_here
 from deskhand_platform.rounds.plan import PhasePlan
 from deskhand_platform.services import Services
+from deskhand_platform.settings import Settings
 from deskhand_platform.states import AlarmState, WorkState
 
 ROOT = Path(__file__).parents[3]
@@ -83,6 +85,19 @@ async def test_a_large_body_is_read_for_who_is_let_in_and_signing_in_bounds_its_
     del client.headers["Authorization"]
     login = await client.post("/login", content=body, headers=as_json)
     assert login.status_code == 422 and "is longer than any token" in login.json()["error"]["message"]
+
+
+async def test_a_large_body_is_taken_from_who_sits_at_the_home(settings: Settings, monkeypatch: Any) -> None:
+    monkeypatch.setenv("DESKHAND_HOME", str(settings.home))
+    body = json.dumps({"tasks": [{"task_id": "fake/press-button"}]}).encode() + b" " * UNKNOWN_BYTES
+    async with (
+        answered_here(settings, first_admin=False) as transport,
+        httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
+    ):
+        taken = await client.post(
+            "/v1/tasks/batch", content=body, headers={"content-type": "application/json"}
+        )
+    assert taken.status_code < 300, taken.text
 
 
 async def test_an_episode_can_be_listed_and_fetched(
