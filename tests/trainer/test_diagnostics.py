@@ -9,7 +9,7 @@ from deskhand_agent.inference import Completion, FinishReason
 from deskhand_agent.types import Decision, Step, StepTimings, StopReason
 from deskhand_agent.worker import WorkerStats
 from deskhand_sandbox.types import Action, Click, Image, KeyDown, Observation, TypeText
-from deskhand_trainer.diagnostics import TimeSplit, alarms, entropy_by_action, rollout_metrics
+from deskhand_trainer.diagnostics import Stopwatch, TimeSplit, alarms, entropy_by_action, rollout_metrics
 from deskhand_trainer.rollouts import Collected
 from deskhand_trainer.tally import UpdateReport
 from deskhand_trainer.types import Episode
@@ -104,3 +104,26 @@ def test_what_was_dropped_is_named_and_only_turns_with_ids_have_an_age(an_episod
 def test_time_fractions_add_up() -> None:
     shares = TimeSplit(environment_s=1.0, inference_s=2.0, training_s=5.0).fractions()
     assert shares == {"time_environment": 0.125, "time_inference": 0.25, "time_training": 0.625}
+
+
+def test_what_the_engine_computes_beside_the_update_is_no_inference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2 s until a stream's rollouts are in, of which the engine computes 1.5, then 10 s of training."""
+    now = busy = 0.0
+    monkeypatch.setattr("deskhand_trainer.diagnostics.time.monotonic", lambda: now)
+    watch = Stopwatch(lambda: busy)
+    now, busy = 2.0, 1.5
+    watch.rolled()
+    now, busy = 12.0, 11.5
+    assert watch.split() == TimeSplit(environment_s=0.5, inference_s=1.5, training_s=10.0)
+    assert watch.split().seconds == 12.0
+
+
+def test_a_reply_that_was_under_way_takes_no_more_time_than_there_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = busy = 0.0
+    monkeypatch.setattr("deskhand_trainer.diagnostics.time.monotonic", lambda: now)
+    watch = Stopwatch(lambda: busy)
+    now, busy = 2.0, 3.0
+    watch.rolled()
+    assert watch.split() == TimeSplit(environment_s=0.0, inference_s=2.0, training_s=0.0)
