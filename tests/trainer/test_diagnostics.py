@@ -9,6 +9,7 @@ from deskhand_agent.inference import Completion, FinishReason
 from deskhand_agent.types import Decision, Step, StepTimings, StopReason
 from deskhand_agent.worker import WorkerStats
 from deskhand_sandbox.types import Action, Click, Image, KeyDown, Observation, TypeText
+from deskhand_trainer.batches import Batch
 from deskhand_trainer.diagnostics import Stopwatch, TimeSplit, alarms, entropy_by_action, rollout_metrics
 from deskhand_trainer.rollouts import Collected
 from deskhand_trainer.tally import UpdateReport
@@ -18,6 +19,7 @@ CALM = UpdateReport(
     policy_loss=0.0, value_loss=0.0, entropy=1.0, kl_per_turn=0.15, clip_fraction=0.30, ratio_mean=1.0,
     ratio_max=1.2, logprob_gap=0.0, actor_grad_norm=1.0, critic_grad_norm=1.0, optimizer_steps=2,
 )  # fmt: skip
+BATCH = Batch(samples=(), explained_variance=math.nan, reward_parts=())
 
 
 def episodes(wins: int, of: int) -> list[Episode]:
@@ -32,14 +34,14 @@ def episodes(wins: int, of: int) -> list[Episode]:
 
 def test_a_user_who_does_not_answer_is_named_and_none_who_was_not_there_to_answer() -> None:
     asked = [replace(each, questions=2, unanswered=1) for each in episodes(5, 10)]
-    assert alarms(asked, CALM) == ()
+    assert alarms(asked, BATCH, CALM) == ()
     asked[0] = replace(asked[0], unanswered=2)
-    (raised,) = alarms(asked, CALM)
+    (raised,) = alarms(asked, BATCH, CALM)
     assert (raised.name, raised.data["value"]) == ("unanswered", 0.55)
 
 
 def test_at_the_limits_there_is_no_alarm() -> None:
-    assert alarms(episodes(1, 10), CALM) == ()
+    assert alarms(episodes(1, 10), BATCH, CALM) == ()
 
 
 @pytest.mark.parametrize(
@@ -53,9 +55,14 @@ def test_at_the_limits_there_is_no_alarm() -> None:
     ],
 )
 def test_each_limit_raises_its_own(wins: int, change: dict[str, float], name: str) -> None:
-    raised = alarms(episodes(wins, 10), replace(CALM, **change))  # type: ignore[arg-type]
+    raised = alarms(episodes(wins, 10), BATCH, replace(CALM, **change))  # type: ignore[arg-type]
     assert [a.name for a in raised] == [name]
     assert raised[0].data["advice"]
+
+
+def test_steps_that_the_critic_of_turns_left_out_raise_it_too() -> None:
+    (raised,) = alarms(episodes(5, 10), replace(BATCH, skipped_steps=2), replace(CALM, skipped_steps=1))
+    assert (raised.name, raised.data["value"]) == ("not_finite", 3.0)
 
 
 def acted(entropy: float | None, *actions: Action, summary: str | None = None) -> Step:

@@ -40,6 +40,8 @@ class Batch:
     """Mean token entropy before the update, in nats, where the config asks for it."""
     replayed: int = 0
     """Episodes of earlier iterations among them."""
+    skipped_steps: int = 0
+    """Of the critic of turns, left out because their gradient was not finite."""
     effective_share: float | None = None
     """(Σw)² / (N·Σw²) of the tokens' importance weights, up to `importance_cap`, where the trainer scored
     them before the update: 1 when all are alike."""
@@ -128,11 +130,17 @@ def prepare(
         update: that the model's weights have seen: of turns drawn by these very weights ratios are taken to
             the model's own log-probabilities, so that an engine that rounds otherwise clips nothing; None:
             of no turn.
+
+    Raises:
+        TrainingDiverged: the turn critic's gradient was not finite, many times in a row.
     """
     rewarded = with_rewards(episodes, reward_rule(config), shuffle=shuffle)
     parts = _mean_parts(rewarded)
+    skipped = 0
     if turn_critic is not None:
+        before = turn_critic.skipped.count
         rewarded = turn_critic.judged(rewarded, model)
+        skipped = turn_critic.skipped.count - before
     rewarded = by_attempt(rewarded, config)
     samples = [s for e in rewarded for s in e.samples]
     mask = reply_mask(samples)
@@ -177,6 +185,7 @@ def prepare(
         samples=tuple(done),
         explained_variance=explained_variance(values[judged], estimates.returns[judged]),
         reward_parts=parts,
+        skipped_steps=skipped,
         entropy=float(first.entropies.sum() / mask.sum()) if first and config.entropy_smoothing else None,
         effective_share=None if first is None else _effective_share(done, first.logprobs, mask, config),
     )

@@ -128,7 +128,7 @@ def iteration_metrics(
         **({} if batch.effective_share is None else {"effective_share": batch.effective_share}),
         "learned_turns": sum(s.in_policy_loss for s in batch.samples),
         "optimizer_steps": report.optimizer_steps,
-        "skipped_steps": report.skipped_steps,
+        "skipped_steps": report.skipped_steps + batch.skipped_steps,
         "image_encoder_calls": report.image_encoder_calls,
         "policy_held": float(report.held),
         "lr": lr,
@@ -176,7 +176,7 @@ def _kind(step: Step) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(step.decision.actions[0]).__name__).lower()
 
 
-def alarms(episodes: Sequence[Episode], report: UpdateReport) -> tuple[Alarm, ...]:
+def alarms(episodes: Sequence[Episode], batch: Batch, report: UpdateReport) -> tuple[Alarm, ...]:
     """What of an iteration is past its limit."""
     large = "steps are too large: lower lr or epochs"
     rare = "PPO learns little from rare successes: start from a better policy"
@@ -184,7 +184,7 @@ def alarms(episodes: Sequence[Episode], report: UpdateReport) -> tuple[Alarm, ..
     alone = "the user does not answer: look at the endpoint that plays them"
     asked = sum(e.questions for e in episodes)
     unanswered = sum(e.unanswered for e in episodes) / max(1, asked)
-    skipped = report.skipped_steps
+    skipped = report.skipped_steps + batch.skipped_steps
     success, gap = success_rate(episodes), math.exp(report.logprob_gap)
     found = (
         ("success_low", success < SUCCESS_LOW, success, SUCCESS_LOW, rare),

@@ -156,7 +156,7 @@ class PpoLoop:
         metrics = iteration_metrics(episodes, batch, report, times, lr=lr or 0.0)
         metrics |= rollout_metrics(collected, episodes, update) | {"elapsed_s": self.cursor.elapsed_s}
         await self.s.reporter.metric("ppo/iteration", metrics, step=number)
-        for alarm in () if self._clones else alarms(episodes, report):
+        for alarm in () if self._clones else alarms(episodes, batch, report):
             await self.s.reporter.alarm(alarm.name, {"iteration": number, **alarm.data})
 
     async def _learn(
