@@ -42,6 +42,7 @@ def test_a_user_who_does_not_answer_is_named_and_none_who_was_not_there_to_answe
 
 def test_at_the_limits_there_is_no_alarm() -> None:
     assert alarms(episodes(1, 10), BATCH, CALM) == ()
+    assert alarms(episodes(1, 10), BATCH, replace(CALM, logprob_gap=math.nan)) == ()
 
 
 @pytest.mark.parametrize(
