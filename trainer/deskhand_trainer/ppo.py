@@ -253,7 +253,7 @@ class PpoLoop:
     async def _pretrain_value(self) -> None:
         """Fit the critic to the start policy's returns; where there is none, a run that goes on may do it."""
         config = self.config.value_pretraining
-        if not (config.enabled and self.config.algorithm == "ppo" and self.config.by_critic):
+        if not self.config.fits_value:
             return
         watch = self._watch()
         self._say("value pretraining")
