@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -266,6 +267,7 @@ def attempts_at(name: str, outcome: float, attempts: Sequence[int]) -> Episode:
         outcome=outcome,
         success=outcome == 1.0,
         stop_reason=StopReason.TERMINATED,
+        failed_attempts=tuple((h, 0.0) for h, (a, b) in enumerate(pairwise(attempts)) if a < b),
     )  # fmt: skip
 
 

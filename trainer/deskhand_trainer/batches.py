@@ -81,15 +81,19 @@ def with_rewards(
     Args:
         episodes: finished trajectories.
         rule: how the parts are weighed; process scores are centred on the batch's mean.
-        shuffle: deals outcomes out at random among the episodes (the sabotage control); None leaves them.
+        shuffle: deals outcomes out at random among the episodes, and scores among the attempts that failed
+            (the sabotage control); None leaves them.
     """
     outcomes = [e.outcome for e in episodes]
     if shuffle is not None:
         outcomes = [outcomes[i] for i in torch.randperm(len(outcomes), generator=shuffle).tolist()]
+    attempts = [e.failed_attempts for e in episodes]
+    if shuffle is not None and rule.progress_bonus > 0:
+        attempts = _dealt(attempts, shuffle)
     scores = [s for e in episodes for s in e.process_scores]
     centre = sum(scores) / len(scores) if scores else 0.5
     done: list[Episode] = []
-    for episode, outcome in zip(episodes, outcomes, strict=True):
+    for episode, outcome, failed in zip(episodes, outcomes, attempts, strict=True):
         rewards = turn_rewards(
             rule,
             turns=len(episode.samples),
@@ -100,7 +104,7 @@ def with_rewards(
             environment=episode.environment_rewards or None,
             information=episode.information_gains or None,
             conduct=episode.conduct or None,
-            retried=episode.samples[-1].attempt > 0,
+            failed=failed,
         )
         samples = tuple(
             replace(sample, reward=reward.total, reward_parts=reward.parts)
@@ -108,6 +112,14 @@ def with_rewards(
         )
         done.append(replace(episode, samples=samples))
     return tuple(done)
+
+
+def _dealt(
+    attempts: Sequence[tuple[tuple[int, float | None], ...]], shuffle: torch.Generator
+) -> list[tuple[tuple[int, float | None], ...]]:
+    scores = [score for own in attempts for _, score in own]
+    dealt = iter([scores[i] for i in torch.randperm(len(scores), generator=shuffle).tolist()])
+    return [tuple((turn, next(dealt)) for turn, _ in own) for own in attempts]
 
 
 def prepare(

@@ -187,7 +187,7 @@ class PpoConfig:
     """Turns one after another that may be branched at."""
     progress_bonus: float = field(default=0.0, metadata=bounds(0, 100))
     """Weight of what a later attempt scored above a failed first one (SCoRe's α). Above 0 a turn earns what
-    its own attempt does."""
+    its own attempt does, by degrees where the task pays so."""
     curate: bool = False
     """Fewer episodes of tasks that mostly succeed, and none longer than their longest success (DART)."""
     success_band: tuple[float, float] | None = field(default=None, metadata=bounds(0, 1))

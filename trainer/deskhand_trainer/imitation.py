@@ -28,8 +28,8 @@ def to_learn(config: PpoConfig, episodes: Sequence[Episode], batch: Batch) -> tu
     each = [list(islice(samples, len(e.samples))) for e in episodes]
     return tuple(
         replace(turn, advantage=(earned(turns),) * len(turn.reply_ids))
-        for turns in each
-        for turn in last_attempt(turns)
+        for turns in map(last_attempt, each)
+        for turn in turns
         if turn.in_policy_loss
     )
 
