@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deskhand_agent.branching import Crossroads
 from deskhand_agent.ending import StopRules, ended
@@ -128,6 +128,8 @@ class Loop:
             if end is not None and (seems_done or end.outcome is None or end.outcome.success):
                 return end
             seen.tell(TRY_AGAIN)
+            if end is not None and end.outcome is not None:
+                seen.step = replace(seen.step, attempt_score=end.outcome.score)
             return None
         finally:
             await self._record(seen.step)

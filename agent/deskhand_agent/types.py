@@ -262,6 +262,9 @@ class Step:
     """Why an action could not be carried out; None when all were."""
     answer: str | None = None
     """What the user replied to `AskUser`; None otherwise."""
+    attempt_score: float | None = None
+    """The verifier's score of the attempt that failed with this turn; None where none did, or nobody asked
+    the verifier."""
     timings: StepTimings
     finished_at_s: float
     """Unix time."""

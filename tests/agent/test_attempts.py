@@ -86,6 +86,19 @@ async def test_one_attempt_is_all_where_no_more_are_asked_for_and_success_needs_
     assert len(done.steps) == 1 and done.steps[0].answer is None
 
 
+async def test_what_a_failed_attempt_scored_is_kept_with_its_last_turn() -> None:
+    class ByDegrees:
+        scores = iter((0.75, 0.25, 0.5))
+
+        async def score(self, sandbox: Any, *, answer: str | None) -> Outcome:
+            return Outcome(score=next(self.scores), success=False)
+
+    sink = MemorySink()
+    done = await run(Does(Finish(text="")), attempts=3, verifier=ByDegrees(), sink=sink)
+    assert [step.attempt_score for step in sink.trajectories[0].steps] == [0.75, 0.25, None]
+    assert done.end is not None and done.end.outcome is not None and done.end.outcome.score == 0.5
+
+
 async def test_saying_that_it_is_done_ends_an_attempt_too() -> None:
     done = await run(Does(Finish(text=""), await press(True)), attempts=2)
     assert done.end is not None and done.end.outcome is not None and done.end.outcome.success

@@ -14,7 +14,7 @@ from deskhand_trainer.admission import (
     refuse_unproven,
     refuse_unverified,
 )
-from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.config import OutcomeConfig, PpoConfig
 from deskhand_trainer.errors import RunRefused
 
 PROVEN = "miniwob/click-test"
@@ -86,12 +86,20 @@ def test_a_task_without_a_verifier_is_taken_where_a_judge_pays(
     refuse_unverified((PROVEN,))
 
 
+JUDGED = OutcomeConfig(by="judge", judge="https://x/v1", model="m")
+
+
 @pytest.mark.parametrize(
     ("changes", "field", "said"),
     [
         ({"success_band": (0.9, 0.1)}, "success_band", "nothing lies between 0.9 and 0.1"),
         ({"entropy_band": (1.2, 0.8)}, "entropy_band", "give the lower one first"),
         ({"progress_bonus": 1.0}, "progress_bonus", "set attempts=2"),
+        (
+            {"progress_bonus": 1.0, "attempts": 2, "outcome": JUDGED},
+            "progress_bonus",
+            "the episode the judge's, and these are not compared",
+        ),
         (
             {"rollouts": "self_play", "algorithm": "reinforce", "advantage": "return", "epochs": 1},
             "rollouts",

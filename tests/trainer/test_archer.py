@@ -15,6 +15,7 @@ from deskhand_trainer.archer import TurnCritic, newest, polyak, td_targets, turn
 from deskhand_trainer.batches import prepare, with_rewards
 from deskhand_trainer.chain import STAY, STEP, chain_episodes
 from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.errors import TrainingDiverged
 from deskhand_trainer.rewards import RewardRule
 from deskhand_trainer.tabular import TabularActorCritic
 from deskhand_trainer.types import Episode, TrainingSample
@@ -260,3 +261,32 @@ def test_heads_on_a_model_learn_what_a_reply_is_worth(tiny: ModelBundle) -> None
     judged = critic.judged([episode(turn) for turn in (good, bad) * 8], model)
     assert judged[0].turn_advantages[0] == pytest.approx(0.5, abs=0.1)
     assert judged[1].turn_advantages[0] == pytest.approx(-0.5, abs=0.1)
+
+
+def test_steps_that_are_not_finite_are_left_out_counted_and_too_many_end_the_run() -> None:
+    """Rewards without a number: the nets, their targets and moments stay what they were."""
+    model, critic = walker(0.7), tables(replace(CONFIG, turn_critic_steps=3, max_skipped_steps=5))
+    good = walks(model, 4, seed=0)
+    bad = turns_of(good, model, microbatch=8)
+    bad = replace(bad, rewards=torch.full_like(bad.rewards, torch.nan))
+    before = copy.deepcopy(critic.state())
+    critic.fit(bad, bad)
+    for part in ("nets", "targets"):
+        assert all(torch.equal(p, before[part][name]) for name, p in critic.state()[part].items())
+    assert critic.skipped.count == 3
+    again = tables(critic.config)
+    again.load(critic.state())
+    with pytest.raises(TrainingDiverged, match="in 5 steps in a row: lower critic_lr"):
+        again.fit(bad, bad)
+    fresh = turns_of(good, model, microbatch=8)
+    critic.fit(fresh, fresh)
+    assert critic.skipped.in_row == 0
+    assert not torch.equal(critic.nets["q"][0].weight, before["nets"]["q.0.weight"])
+
+
+def test_a_batch_says_how_many_steps_its_critic_left_out() -> None:
+    model, critic = walker(0.7), tables(replace(CONFIG, turn_critic_steps=3))
+    episodes = chain_episodes(model, 4, length=LENGTH, seed=0, slip=SLIP)
+    assert prepare(episodes, model, critic.config, turn_critic=critic).skipped_steps == 0
+    endless = [replace(e, outcome=float("nan")) for e in episodes]
+    assert prepare(endless, model, critic.config, turn_critic=critic).skipped_steps == 3

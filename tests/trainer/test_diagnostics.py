@@ -9,7 +9,8 @@ from deskhand_agent.inference import Completion, FinishReason
 from deskhand_agent.types import Decision, Step, StepTimings, StopReason
 from deskhand_agent.worker import WorkerStats
 from deskhand_sandbox.types import Action, Click, Image, KeyDown, Observation, TypeText
-from deskhand_trainer.diagnostics import TimeSplit, alarms, entropy_by_action, rollout_metrics
+from deskhand_trainer.batches import Batch
+from deskhand_trainer.diagnostics import Stopwatch, TimeSplit, alarms, entropy_by_action, rollout_metrics
 from deskhand_trainer.rollouts import Collected
 from deskhand_trainer.tally import UpdateReport
 from deskhand_trainer.types import Episode
@@ -18,6 +19,7 @@ CALM = UpdateReport(
     policy_loss=0.0, value_loss=0.0, entropy=1.0, kl_per_turn=0.15, clip_fraction=0.30, ratio_mean=1.0,
     ratio_max=1.2, logprob_gap=0.0, actor_grad_norm=1.0, critic_grad_norm=1.0, optimizer_steps=2,
 )  # fmt: skip
+BATCH = Batch(samples=(), explained_variance=math.nan, reward_parts=())
 
 
 def episodes(wins: int, of: int) -> list[Episode]:
@@ -32,14 +34,15 @@ def episodes(wins: int, of: int) -> list[Episode]:
 
 def test_a_user_who_does_not_answer_is_named_and_none_who_was_not_there_to_answer() -> None:
     asked = [replace(each, questions=2, unanswered=1) for each in episodes(5, 10)]
-    assert alarms(asked, CALM) == ()
+    assert alarms(asked, BATCH, CALM) == ()
     asked[0] = replace(asked[0], unanswered=2)
-    (raised,) = alarms(asked, CALM)
+    (raised,) = alarms(asked, BATCH, CALM)
     assert (raised.name, raised.data["value"]) == ("unanswered", 0.55)
 
 
 def test_at_the_limits_there_is_no_alarm() -> None:
-    assert alarms(episodes(1, 10), CALM) == ()
+    assert alarms(episodes(1, 10), BATCH, CALM) == ()
+    assert alarms(episodes(1, 10), BATCH, replace(CALM, logprob_gap=math.nan)) == ()
 
 
 @pytest.mark.parametrize(
@@ -53,9 +56,14 @@ def test_at_the_limits_there_is_no_alarm() -> None:
     ],
 )
 def test_each_limit_raises_its_own(wins: int, change: dict[str, float], name: str) -> None:
-    raised = alarms(episodes(wins, 10), replace(CALM, **change))  # type: ignore[arg-type]
+    raised = alarms(episodes(wins, 10), BATCH, replace(CALM, **change))  # type: ignore[arg-type]
     assert [a.name for a in raised] == [name]
     assert raised[0].data["advice"]
+
+
+def test_steps_that_the_critic_of_turns_left_out_raise_it_too() -> None:
+    (raised,) = alarms(episodes(5, 10), replace(BATCH, skipped_steps=2), replace(CALM, skipped_steps=1))
+    assert (raised.name, raised.data["value"]) == ("not_finite", 3.0)
 
 
 def acted(entropy: float | None, *actions: Action, summary: str | None = None) -> Step:
@@ -104,3 +112,26 @@ def test_what_was_dropped_is_named_and_only_turns_with_ids_have_an_age(an_episod
 def test_time_fractions_add_up() -> None:
     shares = TimeSplit(environment_s=1.0, inference_s=2.0, training_s=5.0).fractions()
     assert shares == {"time_environment": 0.125, "time_inference": 0.25, "time_training": 0.625}
+
+
+def test_what_the_engine_computes_beside_the_update_is_no_inference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2 s until a stream's rollouts are in, of which the engine computes 1.5, then 10 s of training."""
+    now = busy = 0.0
+    monkeypatch.setattr("deskhand_trainer.diagnostics.time.monotonic", lambda: now)
+    watch = Stopwatch(lambda: busy)
+    now, busy = 2.0, 1.5
+    watch.rolled()
+    now, busy = 12.0, 11.5
+    assert watch.split() == TimeSplit(environment_s=0.5, inference_s=1.5, training_s=10.0)
+    assert watch.split().seconds == 12.0
+
+
+def test_a_reply_that_was_under_way_takes_no_more_time_than_there_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = busy = 0.0
+    monkeypatch.setattr("deskhand_trainer.diagnostics.time.monotonic", lambda: now)
+    watch = Stopwatch(lambda: busy)
+    now, busy = 2.0, 3.0
+    watch.rolled()
+    assert watch.split() == TimeSplit(environment_s=0.0, inference_s=2.0, training_s=0.0)

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from sqlalchemy import func
 
+from deskhand_agent.errors import InferenceTimeout
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.sinks import MemorySink
-from deskhand_agent.types import Trajectory
+from deskhand_agent.types import Context, Decision, Trajectory
 from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel import tables
 from deskhand_flywheel.blobs import BlobStore
@@ -296,6 +297,18 @@ async def test_the_critic_is_fitted_to_what_the_loop_learns_from_where_that_need
     sides = await games.gather.played("value_pretraining", 3)
     assert {t.start.task.seed for t in sides.trajectories} == {0, 1}
     assert {t.start.task.id for t in sides.trajectories} <= {f"{GAME}:X", f"{GAME}:O"}
+    act, failures = recorded.gather._policy.act, 1  # pyright: ignore[reportPrivateUsage]
+
+    async def fails_once(context: Context) -> Decision:
+        nonlocal failures
+        if failures:
+            failures -= 1
+            raise InferenceTimeout("too late")
+        return await act(context)
+
+    monkeypatch.setattr(recorded.gather._policy, "act", fails_once)  # pyright: ignore[reportPrivateUsage]
+    fewer = await recorded.gather.played("rollout", 4)
+    assert len(fewer.trajectories) == 3 and fewer.dropped == {"model_timeout": 1}
     recorded.engine.close()
     games.engine.close()
 

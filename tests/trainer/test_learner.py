@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -266,6 +267,7 @@ def attempts_at(name: str, outcome: float, attempts: Sequence[int]) -> Episode:
         outcome=outcome,
         success=outcome == 1.0,
         stop_reason=StopReason.TERMINATED,
+        failed_attempts=tuple((h, 0.0) for h, (a, b) in enumerate(pairwise(attempts)) if a < b),
     )  # fmt: skip
 
 
@@ -689,7 +691,19 @@ def test_samples_for_the_policy_alone_leave_the_critic_and_the_engines_gap() -> 
     fresh_gap = Learner(fresh(), config).update(off, lr=0.0).logprob_gap
     old_gap = Learner(fresh(), config).update([replace(s, replayed=True) for s in off], lr=0.0).logprob_gap
     assert fresh_gap == pytest.approx(1.0, rel=1e-4)
-    assert old_gap == 0.0
+    assert math.isnan(old_gap)
+
+
+def test_engine_and_trainer_are_compared_over_all_that_the_weights_of_now_drew() -> None:
+    """One turn of a hundred, wherever it stands; of none there is no figure."""
+    drawn = shifted(prepare(wordy_episodes(40), fresh(), BASE, update=0).samples, 0.4)
+    samples = [replace(s, policy_update=7) for s in drawn]
+    for place in (0, len(samples) // 2, len(samples) - 1):
+        few = [replace(s, policy_update=0) if i == place else s for i, s in enumerate(samples)]
+        assert Learner(fresh(), BASE).update(few, lr=0.01).logprob_gap == pytest.approx(0.4, abs=1e-5)
+    assert math.isnan(Learner(fresh(), BASE).update(samples, lr=0.01).logprob_gap)
+    unscored = [replace(s, old_logprobs=()) for s in samples]
+    assert math.isnan(Learner(fresh(), BASE).update(unscored, lr=0.01).logprob_gap)
 
 
 def test_kl_on_the_first_attempt_leaves_later_ones_free() -> None:

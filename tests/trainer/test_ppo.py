@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -616,6 +617,9 @@ async def test_an_asynchronous_loop_loses_nothing_over_a_death_and_says_how_old_
     assert all(0 <= float(str(i["staleness_max"])) <= 2 for i in told)
     assert any(float(str(i["staleness_mean"])) > 0 for i in told)
     assert all(0 < float(str(i["effective_share"])) <= 1 + 1e-6 for i in told)
+    passed = [float(str(i["elapsed_s"])) for i in told]
+    seconds = [float(str(i["seconds"])) for i in told]
+    assert [b - a for a, b in pairwise(passed)] == pytest.approx(seconds[1:])
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, replace
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click, Split
 from deskhand_trainer import config as configs
 from deskhand_trainer.admission import refuse_idle
-from deskhand_trainer.config import PpoConfig, parse_config
+from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig, parse_config
 from deskhand_trainer.curriculum import turn_limit
 from deskhand_trainer.entropy import band_push
 from deskhand_trainer.errors import ConfigError, RunRefused
@@ -168,6 +169,14 @@ def test_groups_that_do_not_come_out_even_are_refused_with_the_arithmetic(
             {"rollouts": "self_play", "episodes_per_iteration": 7},
             "episodes_per_iteration 7 is no whole number of games, which have two sides: try 8",
         ),
+        (
+            {"algorithm": "reinforce", "value_pretraining": {"fitted_to": "rollouts_and_stored"}},
+            "value_pretraining: algorithm 'reinforce' with advantage 'turn' fits no critic before it begins",
+        ),
+        (
+            {"advantage": "grpo", "value_pretraining": {"fitted_to": "rollouts_and_stored"}},
+            "with advantage 'grpo' fits no critic before it begins: leave fitted_to out",
+        ),
         ({"user": "gpt", "user_model": "m"}, "user 'gpt' is no https://HOST/v1"),
         ({"user": "https://x/v1"}, "user and user_model go together"),
         ({"user_model": "m"}, "user and user_model go together"),
@@ -177,3 +186,19 @@ def test_groups_that_do_not_come_out_even_are_refused_with_the_arithmetic(
 def test_fields_that_do_not_go_together_are_refused(told: dict[str, object], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         parse_config(PpoConfig, told, path="ppo.")
+
+
+@pytest.mark.parametrize(
+    ("told", "enabled", "reads"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"algorithm": "reinforce"}, False, False),
+        ({"advantage": "grpo"}, False, False),
+    ],
+)
+def test_the_store_is_read_where_a_critic_is_fitted_to_it(
+    told: dict[str, Any], enabled: bool, reads: bool
+) -> None:
+    fitting = ValuePretrainingConfig(enabled=enabled, fitted_to="rollouts_and_stored")
+    assert PpoConfig(value_pretraining=fitting, **told).by_store == reads

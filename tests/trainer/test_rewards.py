@@ -81,9 +81,33 @@ def test_steps_count_from_the_gate_on(outcome: float, counts: bool) -> None:
 
 def test_what_a_second_attempt_gains_is_paid_and_a_first_success_is_not() -> None:
     rule = RewardRule(progress_bonus=2.0)
-    assert [r.total for r in turn_rewards(rule, turns=2, outcome=1.0, retried=True)] == [0.0, 3.0]
+    failed = [(0, 0.0)]
+    assert [r.total for r in turn_rewards(rule, turns=2, outcome=1.0, failed=failed)] == [0.0, 3.0]
     assert [r.total for r in turn_rewards(rule, turns=2, outcome=1.0)] == [0.0, 1.0]
-    assert [r.total for r in turn_rewards(rule, turns=2, outcome=0.0, retried=True)] == [0.0, 0.0]
+    assert [r.total for r in turn_rewards(rule, turns=2, outcome=0.0, failed=failed)] == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("first", "outcome", "progress"),
+    [(0.75, 0.5, -2.5), (0.5, 0.5, 0.0), (0.25, 1.0, 7.5), (None, 0.5, 0.0)],
+)
+def test_progress_is_what_is_gained_over_the_first_score_where_that_is_known(
+    first: float | None, outcome: float, progress: float
+) -> None:
+    """α(r₂ − r₁), and each attempt earns its own score."""
+    rule, failed = RewardRule(progress_bonus=10.0), [(1, first)]
+    parts = [dict(r.parts) for r in turn_rewards(rule, turns=3, outcome=outcome, failed=failed)]
+    assert [p["outcome"] for p in parts] == [0.0, first or 0.0, outcome]
+    assert [p["progress"] for p in parts] == pytest.approx([0.0, 0.0, progress])
+    # without a price on progress there is one verdict
+    plain = [r.total for r in turn_rewards(RewardRule(), turns=3, outcome=outcome, failed=failed)]
+    assert plain == [0.0, 0.0, outcome]
+
+
+def test_every_later_attempt_is_paid_for_what_it_gained() -> None:
+    rule, failed = RewardRule(progress_bonus=2.0), [(0, 0.25), (1, 0.5)]
+    got = [r.total for r in turn_rewards(rule, turns=3, outcome=0.0, failed=failed)]
+    assert got == pytest.approx([0.25, 0.5 + 2 * 0.25, -2 * 0.25])
 
 
 SHAPED = RewardRule(process_weight=0.5, process_form="potential", gamma=0.9)

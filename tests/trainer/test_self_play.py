@@ -84,13 +84,15 @@ async def test_a_game_in_which_the_model_fails_is_left_out() -> None:
             raise EndpointError("gone")
         return best(cells)
 
-    found = await games((GAME,), range(3), Plays(fails_once), concurrency=1, policy_update=0)
+    found, dropped = await games((GAME,), range(3), Plays(fails_once), concurrency=1, policy_update=0)
     assert [t.start.task.seed for t in found] == [1, 1, 2, 2]
+    assert dropped == {"model_error": 1}
 
 
 async def test_many_games_in_order() -> None:
-    found = await games([GAME], range(7, 10), Plays(best), concurrency=2, policy_update=0)
+    found, dropped = await games([GAME], range(7, 10), Plays(best), concurrency=2, policy_update=0)
     assert [t.start.task.seed for t in found] == [7, 7, 8, 8, 9, 9]
+    assert dropped == {}
 
 
 def test_a_side_is_compared_with_what_it_usually_earns(an_episode: Episode) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deskhand_agent.errors import EndpointError
+from deskhand_agent.errors import EndpointError, InferenceTimeout
 from deskhand_agent.sinks import MemorySink
 from deskhand_agent.types import Context, Decision, Fault, StopReason, Trajectory
 from deskhand_agent.worker import Job, run_episodes
@@ -144,11 +144,27 @@ async def test_once_too_often_ends_it(expert: Trajectory) -> None:
 async def test_groups_of_each_expert_in_order(expert: Trajectory) -> None:
     other = replace(expert, start=replace(expert.start, id="other"))
     told: dict[str, Any] = {"concurrency": 3, "policy_update": 0}
-    found = await all_beside([expert, other], Says(*EXPERT), SemiOnline(), group_size=2, **told)
-    assert len(found) == 4
+    found, dropped = await all_beside([expert, other], Says(*EXPERT), SemiOnline(), group_size=2, **told)
+    assert len(found) == 4 and dropped == {}
     assert found[0].start.group_id == found[1].start.group_id != found[2].start.group_id
-    single = await all_beside([expert], Says(*EXPERT), SemiOnline(), group_size=1, **told)
+    single, _ = await all_beside([expert], Says(*EXPERT), SemiOnline(), group_size=1, **told)
     assert single[0].start.group_id is None
+
+
+async def test_what_the_model_fails_in_is_left_out_and_told(expert: Trajectory) -> None:
+    class FailsOnce(Says):
+        failed = False
+
+        async def act(self, context: Context) -> Decision:
+            if not self.failed:
+                self.failed = True
+                raise InferenceTimeout("too late")
+            return await super().act(context)
+
+    found, dropped = await all_beside(
+        [expert], FailsOnce(*EXPERT), SemiOnline(), group_size=2, concurrency=1, policy_update=0
+    )
+    assert len(found) == 1 and dropped == {"model_timeout": 1}
 
 
 async def test_a_model_that_fails_mostly_is_an_error(expert: Trajectory) -> None:

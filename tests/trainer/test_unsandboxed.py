@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from deskhand_agent.errors import EndpointError
+from deskhand_agent.errors import EndpointError, InferenceTimeout
 from deskhand_agent.types import Context, Decision
 from deskhand_sandbox.backends.fake import FakeSandbox
 from deskhand_sandbox.tasks import make_task
@@ -47,17 +47,22 @@ async def test_so_many_at_a_time_and_in_order() -> None:
         under_way -= 1
         return 10 * number
 
-    assert await in_order(work, range(7), concurrency=3) == [10 * number for number in range(7)]
+    assert await in_order(work, range(7), concurrency=3) == ([10 * number for number in range(7)], {})
     assert most == 3
 
 
-async def test_what_the_model_failed_in_is_left_out_and_more_than_half_is_an_error() -> None:
+async def test_what_the_model_failed_in_is_left_out_and_told_and_more_than_half_is_an_error() -> None:
     async def work(number: int) -> int:
+        if number == 5:
+            raise InferenceTimeout("too late")
         if number % 2:
             raise EndpointError(f"{number} is gone")
         return number
 
-    assert await in_order(work, range(4), concurrency=1) == [0, 2]
+    assert await in_order(work, range(6), concurrency=1) == (
+        [0, 2, 4],
+        {"model_error": 2, "model_timeout": 1},
+    )
     with pytest.raises(EndpointError, match="1 is gone"):
         await in_order(work, (0, 1, 3), concurrency=1)
-    assert await in_order(work, (), concurrency=1) == []
+    assert await in_order(work, (), concurrency=1) == ([], {})

@@ -239,6 +239,12 @@ def refuse_idle(config: PpoConfig) -> None:
             "attempts=2, or leave it out",
             "progress_bonus",
         )
+    if config.progress_bonus > 0 and config.outcome.by == "judge":
+        raise RunRefused(
+            "field 'progress_bonus': the first attempt has its verifier's score and the episode the judge's, "
+            "and these are not compared: set outcome.by=verifier, or leave it out",
+            "progress_bonus",
+        )
     others = sorted(set(config.tasks) - set(GAMES)) if config.rollouts == "self_play" else []
     if others:
         raise RunRefused(

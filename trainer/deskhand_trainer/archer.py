@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import get_total_norm
 
 from deskhand_trainer.actor_critic import ActorCritic, by_length
 from deskhand_trainer.checkpoints import take_up_moments
@@ -25,6 +26,7 @@ from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.estimates import by_attempt
 from deskhand_trainer.replay import Restorer
 from deskhand_trainer.side_by_side import one_thread
+from deskhand_trainer.skipped_steps import SkippedSteps
 from deskhand_trainer.types import Episode, TrainingSample
 
 MINIBATCH = 128
@@ -70,6 +72,7 @@ class TurnCritic:
         self.targets = copy.deepcopy(self.nets).requires_grad_(False)
         self.optimizer = torch.optim.AdamW(self.nets.parameters(), lr=config.critic_lr, weight_decay=0.0)
         self.generator = torch.Generator().manual_seed(config.seed)
+        self.skipped = SkippedSteps(config.max_skipped_steps, lower="critic_lr")
         self.replay: tuple[Episode, ...] = ()
         """With their rewards, oldest first."""
         self._kept: list[tuple[str, list[float]]] = []
@@ -96,12 +99,19 @@ class TurnCritic:
 
     def fit(self, replayed: Turns, fresh: Turns) -> None:
         """Steps on ½(Q(s, a) − r − γ V̄(s'))² over replayed turns and ½(V(s) − Q̄(s, a))² over fresh ones
-        (eqs. 1 and 2), the target networks following (Polyak)."""
+        (eqs. 1 and 2), the target networks following (Polyak).
+
+        Raises:
+            TrainingDiverged: no gradient was finite in `max_skipped_steps` steps in a row.
+        """
+        parameters = [*self.nets.parameters()]
         with one_thread():
             for _ in range(self.config.turn_critic_steps):
                 loss = self._q_loss(self._drawn(replayed)) + self._v_loss(self._drawn(fresh))
                 self.optimizer.zero_grad(set_to_none=True)
                 loss.backward()
+                if self.skipped.left_out(get_total_norm([p.grad for p in parameters if p.grad is not None])):
+                    continue
                 self.optimizer.step()
                 polyak(self.targets, self.nets, share=self.config.turn_critic_polyak)
 
@@ -117,6 +127,7 @@ class TurnCritic:
             "targets": dict(self.targets.state_dict()),
             "optimizer": self.optimizer.state_dict(),
             "generator": self.generator.get_state(),
+            "skipped_in_row": self.skipped.in_row,
             "replay": [(e.trajectory_id, [s.reward for s in e.samples]) for e in self.replay],
         }
 
@@ -126,6 +137,7 @@ class TurnCritic:
         self.targets.load_state_dict(state["targets"])
         take_up_moments(self.optimizer, state["optimizer"])
         self.generator.set_state(state["generator"])
+        self.skipped.in_row = int(state.get("skipped_in_row", 0))
         self._kept = [(name, list(rewards)) for name, rewards in state["replay"]]
 
     async def restore(self, episodes_of: Restorer) -> None:

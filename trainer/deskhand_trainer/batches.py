@@ -40,6 +40,8 @@ class Batch:
     """Mean token entropy before the update, in nats, where the config asks for it."""
     replayed: int = 0
     """Episodes of earlier iterations among them."""
+    skipped_steps: int = 0
+    """Of the critic of turns, left out because their gradient was not finite."""
     effective_share: float | None = None
     """(Σw)² / (N·Σw²) of the tokens' importance weights, up to `importance_cap`, where the trainer scored
     them before the update: 1 when all are alike."""
@@ -79,15 +81,19 @@ def with_rewards(
     Args:
         episodes: finished trajectories.
         rule: how the parts are weighed; process scores are centred on the batch's mean.
-        shuffle: deals outcomes out at random among the episodes (the sabotage control); None leaves them.
+        shuffle: deals outcomes out at random among the episodes, and scores among the attempts that failed
+            (the sabotage control); None leaves them.
     """
     outcomes = [e.outcome for e in episodes]
     if shuffle is not None:
         outcomes = [outcomes[i] for i in torch.randperm(len(outcomes), generator=shuffle).tolist()]
+    attempts = [e.failed_attempts for e in episodes]
+    if shuffle is not None and rule.progress_bonus > 0:
+        attempts = _dealt(attempts, shuffle)
     scores = [s for e in episodes for s in e.process_scores]
     centre = sum(scores) / len(scores) if scores else 0.5
     done: list[Episode] = []
-    for episode, outcome in zip(episodes, outcomes, strict=True):
+    for episode, outcome, failed in zip(episodes, outcomes, attempts, strict=True):
         rewards = turn_rewards(
             rule,
             turns=len(episode.samples),
@@ -98,7 +104,7 @@ def with_rewards(
             environment=episode.environment_rewards or None,
             information=episode.information_gains or None,
             conduct=episode.conduct or None,
-            retried=episode.samples[-1].attempt > 0,
+            failed=failed,
         )
         samples = tuple(
             replace(sample, reward=reward.total, reward_parts=reward.parts)
@@ -106,6 +112,14 @@ def with_rewards(
         )
         done.append(replace(episode, samples=samples))
     return tuple(done)
+
+
+def _dealt(
+    attempts: Sequence[tuple[tuple[int, float | None], ...]], shuffle: torch.Generator
+) -> list[tuple[tuple[int, float | None], ...]]:
+    scores = [score for own in attempts for _, score in own]
+    dealt = iter([scores[i] for i in torch.randperm(len(scores), generator=shuffle).tolist()])
+    return [tuple((turn, next(dealt)) for turn, _ in own) for own in attempts]
 
 
 def prepare(
@@ -128,11 +142,17 @@ def prepare(
         update: that the model's weights have seen: of turns drawn by these very weights ratios are taken to
             the model's own log-probabilities, so that an engine that rounds otherwise clips nothing; None:
             of no turn.
+
+    Raises:
+        TrainingDiverged: the turn critic's gradient was not finite, many times in a row.
     """
     rewarded = with_rewards(episodes, reward_rule(config), shuffle=shuffle)
     parts = _mean_parts(rewarded)
+    skipped = 0
     if turn_critic is not None:
+        before = turn_critic.skipped.count
         rewarded = turn_critic.judged(rewarded, model)
+        skipped = turn_critic.skipped.count - before
     rewarded = by_attempt(rewarded, config)
     samples = [s for e in rewarded for s in e.samples]
     mask = reply_mask(samples)
@@ -177,6 +197,7 @@ def prepare(
         samples=tuple(done),
         explained_variance=explained_variance(values[judged], estimates.returns[judged]),
         reward_parts=parts,
+        skipped_steps=skipped,
         entropy=float(first.entropies.sum() / mask.sum()) if first and config.entropy_smoothing else None,
         effective_share=None if first is None else _effective_share(done, first.logprobs, mask, config),
     )

@@ -21,6 +21,7 @@ from deskhand_trainer.choices import (
     Truncation,
 )
 from deskhand_trainer.config_parsing import bounds, parse_config
+from deskhand_trainer.episode_counts import refuse_counts
 from deskhand_trainer.outcome_config import OutcomeConfig
 from deskhand_trainer.playing_config import (
     DEMO_TASK,
@@ -186,7 +187,7 @@ class PpoConfig:
     """Turns one after another that may be branched at."""
     progress_bonus: float = field(default=0.0, metadata=bounds(0, 100))
     """Weight of what a later attempt scored above a failed first one (SCoRe's α). Above 0 a turn earns what
-    its own attempt does."""
+    its own attempt does, by degrees where the task pays so."""
     curate: bool = False
     """Fewer episodes of tasks that mostly succeed, and none longer than their longest success (DART)."""
     success_band: tuple[float, float] | None = field(default=None, metadata=bounds(0, 1))
@@ -369,24 +370,18 @@ class PpoConfig:
                 "importance_cap: turns of a stream or of replay are by older weights, and reinforce has no "
                 "ratio that corrects for them: set importance_cap (2 is usual)"
             )
-        episodes, group = self.episodes_per_iteration, self.group_size
-        if episodes % group:
-            fewer = episodes - episodes % group
-            near = f"{fewer} or {fewer + group}" if fewer else str(group)
+        fitting = self.value_pretraining
+        if fitting.enabled and fitting.fitted_to != "rollouts" and not self.fits_value:
             raise ValueError(
-                f"episodes_per_iteration {episodes} is no whole number of groups of {group}: try {near}"
+                f"value_pretraining: algorithm {self.algorithm!r} with advantage {self.advantage!r} fits no "
+                "critic before it begins: leave fitted_to out"
             )
-        starts, tasks = episodes // group, len(self.tasks)
-        if self.rollouts == "batch" and starts < tasks:
-            raise ValueError(
-                f"episodes_per_iteration {episodes} in groups of {group} come to {starts} start states, and "
-                f"there are {tasks} tasks: try {tasks * group}"
-            )
-        if self.rollouts == "self_play" and episodes % 2:
-            raise ValueError(
-                f"episodes_per_iteration {episodes} is no whole number of games, which have two sides: try "
-                f"{episodes + 1}"
-            )
+        refuse_counts(
+            self.episodes_per_iteration,
+            group=self.group_size,
+            tasks=len(self.tasks),
+            rollouts=self.rollouts,
+        )
 
     @property
     def by_critic(self) -> bool:
@@ -394,7 +389,13 @@ class PpoConfig:
         return self.algorithm in ("ppo", "reinforce") and self.advantage in BY_CRITIC
 
     @property
+    def fits_value(self) -> bool:
+        """Whether the critic is fitted before the loop begins: of PPO; REINFORCE begins with one that says
+        nothing."""
+        return self.value_pretraining.enabled and self.algorithm == "ppo" and self.by_critic
+
+    @property
     def by_store(self) -> bool:
         """Whether it learns from episodes of the store, too."""
-        fitted = self.by_critic and self.value_pretraining.enabled
-        return self.rollouts == "recorded" or (fitted and self.value_pretraining.fitted_to != "rollouts")
+        fitted_to = self.value_pretraining.fitted_to
+        return self.rollouts == "recorded" or (self.fits_value and fitted_to != "rollouts")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -34,15 +35,47 @@ class TimeSplit:
     environment_s: float
     """Rollouts, less the time the model was computing."""
     inference_s: float
+    """While rollouts were waited for; what a stream's engine computes beside the update is none of it."""
     training_s: float
 
+    @property
+    def seconds(self) -> float:
+        return self.environment_s + self.inference_s + self.training_s
+
     def fractions(self) -> dict[str, JsonValue]:
-        total = max(1e-9, self.environment_s + self.inference_s + self.training_s)
+        total = max(1e-9, self.seconds)
         return {
             "time_environment": self.environment_s / total,
             "time_inference": self.inference_s / total,
             "time_training": self.training_s / total,
         }
+
+
+class Stopwatch:
+    """Tells where the time goes from its making on: rollouts until `rolled`, then training."""
+
+    def __init__(self, busy_s: Callable[[], float]) -> None:
+        """
+        Args:
+            busy_s: for how long the engine has computed so far.
+        """
+        self._busy_s = busy_s
+        self._began, self._busy_before_s = time.monotonic(), busy_s()
+        self._rolled, self._inference_s = self._began, 0.0
+
+    def rolled(self) -> None:
+        """The rollouts are in."""
+        self._rolled = time.monotonic()
+        # a reply under way at the begin is counted whole
+        self._inference_s = min(self._busy_s() - self._busy_before_s, self._rolled - self._began)
+
+    def split(self) -> TimeSplit:
+        """Until now."""
+        return TimeSplit(
+            environment_s=self._rolled - self._began - self._inference_s,
+            inference_s=self._inference_s,
+            training_s=time.monotonic() - self._rolled,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,11 +129,11 @@ def iteration_metrics(
         **({} if batch.effective_share is None else {"effective_share": batch.effective_share}),
         "learned_turns": sum(s.in_policy_loss for s in batch.samples),
         "optimizer_steps": report.optimizer_steps,
-        "skipped_steps": report.skipped_steps,
+        "skipped_steps": report.skipped_steps + batch.skipped_steps,
         "image_encoder_calls": report.image_encoder_calls,
         "policy_held": float(report.held),
         "lr": lr,
-        "seconds": times.environment_s + times.inference_s + times.training_s,
+        "seconds": times.seconds,
         **times.fractions(),
     }
 
@@ -144,7 +177,7 @@ def _kind(step: Step) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(step.decision.actions[0]).__name__).lower()
 
 
-def alarms(episodes: Sequence[Episode], report: UpdateReport) -> tuple[Alarm, ...]:
+def alarms(episodes: Sequence[Episode], batch: Batch, report: UpdateReport) -> tuple[Alarm, ...]:
     """What of an iteration is past its limit."""
     large = "steps are too large: lower lr or epochs"
     rare = "PPO learns little from rare successes: start from a better policy"
@@ -152,7 +185,7 @@ def alarms(episodes: Sequence[Episode], report: UpdateReport) -> tuple[Alarm, ..
     alone = "the user does not answer: look at the endpoint that plays them"
     asked = sum(e.questions for e in episodes)
     unanswered = sum(e.unanswered for e in episodes) / max(1, asked)
-    skipped = report.skipped_steps
+    skipped = report.skipped_steps + batch.skipped_steps
     success, gap = success_rate(episodes), math.exp(report.logprob_gap)
     found = (
         ("success_low", success < SUCCESS_LOW, success, SUCCESS_LOW, rare),

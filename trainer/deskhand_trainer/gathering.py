@@ -225,11 +225,14 @@ class Gatherer:
         cursor.learn(each.id for each in found)
         return found
 
-    async def _without_sandboxes(self, playing: Awaitable[Sequence[Trajectory]]) -> Collected:
+    async def _without_sandboxes(
+        self, playing: Awaitable[tuple[Sequence[Trajectory], Mapping[str, int]]]
+    ) -> Collected:
         began = time.monotonic()
-        found = await playing
+        found, dropped = await playing
         self._on_done(len(found))
-        return Collected(trajectories=tuple(found), dropped={}, stats=_stats(found, time.monotonic() - began))
+        stats = _stats(found, time.monotonic() - began)
+        return Collected(trajectories=tuple(found), dropped=dropped, stats=stats)
 
     async def batch(self, purpose: str, episodes: int, *, oracle: bool = False) -> Collected:
         """So many episodes, run while the caller waits; those the store has of an earlier life are reused."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
@@ -27,8 +28,8 @@ def to_learn(config: PpoConfig, episodes: Sequence[Episode], batch: Batch) -> tu
     each = [list(islice(samples, len(e.samples))) for e in episodes]
     return tuple(
         replace(turn, advantage=(earned(turns),) * len(turn.reply_ids))
-        for turns in each
-        for turn in last_attempt(turns)
+        for turns in map(last_attempt, each)
+        for turn in turns
         if turn.in_policy_loss
     )
 
@@ -59,7 +60,7 @@ def oracle_episodes(collected: Collected) -> list[Episode]:
 def nothing_learned() -> UpdateReport:
     """Of an iteration whose episodes gave nothing to imitate."""
     nothing = dict.fromkeys(
-        ("policy_loss", "value_loss", "entropy", "kl_per_turn", "clip_fraction", "logprob_gap",
-         "actor_grad_norm", "critic_grad_norm", "bias_norm"), 0.0,
+        ("policy_loss", "value_loss", "entropy", "kl_per_turn", "clip_fraction", "actor_grad_norm",
+         "critic_grad_norm", "bias_norm"), 0.0,
     )  # fmt: skip
-    return UpdateReport(**nothing, ratio_mean=1.0, ratio_max=1.0, optimizer_steps=0)
+    return UpdateReport(**nothing, logprob_gap=math.nan, ratio_mean=1.0, ratio_max=1.0, optimizer_steps=0)

@@ -165,6 +165,8 @@ class Learner:
         whole = of_whole_trajectories(samples, self.config)
         learns = lr is not None and self._teach(samples)
         tally = Tally()
+        scored = [s for s in samples if s.old_logprobs and self._drawn_now(s)]
+        tally.count_first_scores(scored)
         for epoch in range(self.config.epochs):
             tally.begin_epoch()
             order = torch.randperm(len(samples), generator=self.order).tolist()
@@ -172,10 +174,14 @@ class Learner:
                 # of like length, a micro-batch holds little padding
                 chosen = by_length(samples, order[begin : begin + self.config.minibatch])
                 rows = minibatch(samples, chosen, self.config, reference, whole)
-                first = epoch == 0 and begin == 0
+                first = epoch == 0 and begin == 0 and not scored
                 self._step(rows, tally, first=first, critic_only=lr is None, actor=learns)
         self.updates += learns
         return tally.report(held=not learns)
+
+    def _drawn_now(self, sample: TrainingSample) -> bool:
+        """By the very weights that an update begins with."""
+        return not sample.replayed and sample.policy_update == self.updates
 
     def _teach(self, samples: Sequence[TrainingSample]) -> bool:
         """Whether the policy learns anything from these."""
@@ -276,10 +282,10 @@ class Learner:
             # an oracle's replies were not drawn from the policy: no ratio, no KL
             if c.algorithm != "cloning":
                 own = torch.tensor([not s.replayed for s in rows.samples]).unsqueeze(-1)
-                now = torch.tensor([s.policy_update == self.updates for s in rows.samples]).unsqueeze(-1)
+                now = torch.tensor([self._drawn_now(s) for s in rows.samples]).unsqueeze(-1)
                 drawn = rows.drawn_logprobs
                 tally.count_drift(
-                    logprobs, drawn, rows.mask & own, compared=rows.mask & own & now if first else None
+                    logprobs, drawn, rows.mask & own, compared=rows.mask & now if first else None
                 )
         return _Losses(policy=policy, rest=rest, clipped_mass=mass)
 

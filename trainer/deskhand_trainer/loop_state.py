@@ -105,7 +105,6 @@ class Cursor:
         self,
         times: TimeSplit,
         lengths: Sequence[int],
-        seconds: float,
         *,
         stale_turns: int = 0,
         iteration: bool = True,
@@ -118,7 +117,7 @@ class Cursor:
         self.iteration += iteration
         self.episodes += len(lengths)
         self.turns += sum(lengths) + stale_turns
-        self.elapsed_s += seconds
+        self.elapsed_s += times.seconds
         self.environment_s += times.environment_s
         self.inference_s += times.inference_s
         self.training_s += times.training_s

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Any, ParamSpec, TypeVar
@@ -39,7 +38,7 @@ from deskhand_trainer.checkpoints import (
 from deskhand_trainer.company import Company
 from deskhand_trainer.curriculum import recorded
 from deskhand_trainer.demonstrations import cloning_samples, shown_episodes
-from deskhand_trainer.diagnostics import TimeSplit, alarms, iteration_metrics, rollout_metrics, success_rate
+from deskhand_trainer.diagnostics import Stopwatch, alarms, iteration_metrics, rollout_metrics, success_rate
 from deskhand_trainer.entropy import band_push
 from deskhand_trainer.errors import NoTrainableTurns
 from deskhand_trainer.estimates import by_attempt
@@ -127,12 +126,12 @@ class PpoLoop:
     # ---- one iteration ----
 
     async def _iterate(self) -> None:
-        began, busy = time.monotonic(), self.engine.busy_s
+        watch = self._watch()
         number = self.cursor.iteration + 1
         name = "PPO" if self.config.algorithm == "ppo" else self.config.algorithm
         self._say(f"{name} iteration {number} of {self.config.iterations}")
         collected = await self.gather.iteration()
-        rolled = time.monotonic()
+        watch.rolled()
         update = self.learner.updates
         spent = self.cursor.progress(self.config)
         lr = actor_lr(self.config, iteration=self.cursor.iteration, progress=spent)
@@ -141,13 +140,13 @@ class PpoLoop:
             weights = await self._compute(self.company.publish)
             # it waits for replies under way; the event loop, which serves a stream's environments, does not
             await asyncio.to_thread(self.engine.update_weights, weights, update=self.learner.updates)
-        times = self._split(began, busy, rolled)
+        times = watch.split()
         lengths = [len(t.steps) - shared_turns(t) for t in collected.trajectories]
-        self.cursor.account(times, lengths, time.monotonic() - began, stale_turns=collected.stale_turns)
+        self.cursor.account(times, lengths, stale_turns=collected.stale_turns)
         metrics = iteration_metrics(episodes, batch, report, times, lr=lr or 0.0)
         metrics |= rollout_metrics(collected, episodes, update) | {"elapsed_s": self.cursor.elapsed_s}
         await self.s.reporter.metric("ppo/iteration", metrics, step=number)
-        for alarm in () if self._clones else alarms(episodes, report):
+        for alarm in () if self._clones else alarms(episodes, batch, report):
             await self.s.reporter.alarm(alarm.name, {"iteration": number, **alarm.data})
 
     async def _learn(
@@ -244,12 +243,12 @@ class PpoLoop:
     async def _pretrain_value(self) -> None:
         """Fit the critic to the start policy's returns; where there is none, a run that goes on may do it."""
         config = self.config.value_pretraining
-        if not (config.enabled and self.config.algorithm == "ppo" and self.config.by_critic):
+        if not self.config.fits_value:
             return
-        began, busy = time.monotonic(), self.engine.busy_s
+        watch = self._watch()
         self._say("value pretraining")
         collected = await self.gather.played("value_pretraining", config.episodes)
-        rolled = time.monotonic()
+        watch.rolled()
         shuffle = self.shuffle if self.config.shuffled_rewards else None
         stored = await self._stored_successes(config)
         told = await self._episodes(collected, beside=stored)
@@ -267,9 +266,9 @@ class PpoLoop:
             trunk=self.company.trunk,
             on_epoch=self._beat,
         )
-        times = self._split(began, busy, rolled)
+        times = watch.split()
         lengths = [len(e.samples) for e in own]
-        self.cursor.account(times, lengths, time.monotonic() - began, iteration=False)
+        self.cursor.account(times, lengths, iteration=False)
         if math.isfinite(report.explained_variance):
             self.cursor.value_explained_variance = report.explained_variance
         values: dict[str, JsonValue] = {**asdict(report), "success_sampled": success_rate(own)}
@@ -343,11 +342,8 @@ class PpoLoop:
         solved = self.config.solved
         return self.cursor.progress(self.config) >= 1.0 or (solved is not None and self.cursor.best >= solved)
 
-    def _split(self, began: float, busy: float, rolled: float) -> TimeSplit:
-        """Of the time since it began, with the engine that long busy before, until now."""
-        inference, training = self.engine.busy_s - busy, time.monotonic() - rolled
-        environment = max(0.0, rolled - began - inference)
-        return TimeSplit(environment_s=environment, inference_s=inference, training_s=training)
+    def _watch(self) -> Stopwatch:
+        return Stopwatch(lambda: self.engine.busy_s)
 
     def _say(self, phase: str) -> None:
         self.phase = phase

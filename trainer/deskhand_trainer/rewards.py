@@ -16,7 +16,7 @@ end, as its outcome is, so that after all of them a success is still worth more 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -45,8 +45,8 @@ class RewardRule:
     environment_weight: float = 0.0
     """Weight of the environment's own step rewards; 0 where they repeat the outcome (MiniWoB++)."""
     progress_bonus: float = 0.0
-    """Weight of the outcome of an episode whose first attempt failed: α·(r₂ − r₁), r₁ = 0 (SCoRe,
-    arXiv:2409.12917 §5.2). Attempts then count each by itself (`estimates.by_attempt`)."""
+    """Weight of what a later attempt scored above the first: α·(r₂ − r₁) (SCoRe, arXiv:2409.12917 §5.2).
+    Attempts then count each by itself (`estimates.by_attempt`), and each earns its own score."""
     information_weight: float = 0.0
     """Weight of how much likelier a turn made the right answer (IGPO)."""
     shaping: ShapingConfig = field(default_factory=ShapingConfig)
@@ -94,7 +94,7 @@ def turn_rewards(
     environment: Sequence[float] | None = None,
     information: Sequence[float] | None = None,
     conduct: Sequence[Conduct] | None = None,
-    retried: bool = False,
+    failed: Sequence[tuple[int, float | None]] = (),
 ) -> tuple[TurnReward, ...]:
     """Reward of every turn of one trajectory.
 
@@ -109,7 +109,8 @@ def turn_rewards(
         environment: the environment's own reward of each turn.
         information: how much likelier each turn made the right answer.
         conduct: how each turn behaved; None: nobody looked, and nothing is taken.
-        retried: a first attempt failed.
+        failed: of each attempt before the last, the turn that it ended with and its score; None: nobody
+            knows it, and nothing is paid for it or for what later ones gained over it.
 
     Returns:
         One `TurnReward` per turn, in order.
@@ -131,9 +132,11 @@ def turn_rewards(
     counts = rule.gate is None or outcome >= rule.gate
     steps = _process(rule, process, centre, potentials)
     taken = penalties(conduct or (), rule.shaping, cap=rule.penalty_cap, gamma=rule.gamma)
+    attempts = {**(dict(failed) if rule.progress_bonus > 0 else {}), turns - 1: outcome}
+    gains = _gains(attempts)
     rewards: list[TurnReward] = []
     for h in range(turns):
-        parts = [("outcome", outcome if h == turns - 1 else 0.0)]
+        parts = [("outcome", attempts.get(h) or 0.0)]
         if steps and rule.process_weight > 0:
             parts.append(("process", steps[h] if counts else 0.0))
         if environment is not None and rule.environment_weight != 0:
@@ -142,10 +145,22 @@ def turn_rewards(
         if information is not None and rule.information_weight != 0:
             parts.append(("information", rule.information_weight * information[h] if counts else 0.0))
         if rule.progress_bonus > 0:
-            parts.append(("progress", rule.progress_bonus * outcome if retried and h == turns - 1 else 0.0))
+            parts.append(("progress", rule.progress_bonus * gains.get(h, 0.0)))
         parts += [(name, amounts[h] if counts else 0.0) for name, amounts in taken.items()]
         rewards.append(TurnReward(total=sum(p for _, p in parts), parts=tuple(parts)))
     return tuple(rewards)
+
+
+def _gains(attempts: Mapping[int, float | None]) -> dict[int, float]:
+    """By the turns that later attempts end with, what they scored above the first, where both are known.
+
+    Args:
+        attempts: what each scored, by the turn that it ended with, in order.
+    """
+    (_, first), *later = attempts.items()
+    if first is None:
+        return {}
+    return {turn: score - first for turn, score in later if score is not None}
 
 
 def _process(

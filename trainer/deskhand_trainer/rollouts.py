@@ -297,6 +297,7 @@ def episode_of(
             step.decision.summary is None and sample.attempt == samples[-1].attempt
             for step, sample in zip(trajectory.steps, samples, strict=True)
         ),
+        failed_attempts=tuple((s.index, s.attempt_score) for s in trajectory.steps if told_again(s)),
         conduct=conduct_of(trajectory.steps),
         void_turns=sum(step.decision.void for step in trajectory.steps),
         questions=sum(_asks(step) for step in trajectory.steps),

@@ -79,8 +79,8 @@ async def game(task_id: str, number: int, policy: Policy, *, policy_update: int)
 
 async def games(
     task_ids: Sequence[str], numbers: Sequence[int], policy: Policy, *, concurrency: int, policy_update: int
-) -> list[Trajectory]:
-    """Games in turn of each task, many at a time, in order.
+) -> tuple[list[Trajectory], Mapping[str, int]]:
+    """Games in turn of each task, many at a time, in order; and in how many the model failed, by kind.
 
     Raises:
         AgentError: the model failed in more than half of them.
@@ -89,7 +89,8 @@ async def games(
     async def one(number: int) -> list[Trajectory]:
         return await game(task_ids[number % len(task_ids)], number, policy, policy_update=policy_update)
 
-    return [side for both in await in_order(one, numbers, concurrency=concurrency) for side in both]
+    played, dropped = await in_order(one, numbers, concurrency=concurrency)
+    return [side for both in played for side in both], dropped
 
 
 def compared(

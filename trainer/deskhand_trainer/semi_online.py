@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from deskhand_agent.ids import new_id
@@ -143,8 +143,9 @@ async def all_beside(
     group_size: int,
     concurrency: int,
     policy_update: int,
-) -> list[Trajectory]:
-    """A group of episodes against each recorded one, many at a time, in order.
+) -> tuple[list[Trajectory], Mapping[str, int]]:
+    """A group of episodes against each recorded one, many at a time, in order; and in how many the model
+    failed, by kind.
 
     Raises:
         AgentError: the model failed in more than half of them.

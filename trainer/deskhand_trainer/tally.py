@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
 
 from deskhand_trainer.losses import kl_k3
+from deskhand_trainer.types import TrainingSample
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,8 +27,8 @@ class UpdateReport:
     ratio_mean: float
     ratio_max: float
     logprob_gap: float
-    """Mean |Δ log-prob| between drawing and first scoring, before any step: 0 when engine and trainer
-    agree; `exp` of it above 1.05 is an alarm."""
+    """Mean |Δ log-prob| between drawing and first scoring, of turns that the weights of before the first step
+    drew: 0 when engine and trainer agree; `exp` of it above 1.05 is an alarm. NaN where there is none."""
     actor_grad_norm: float
     critic_grad_norm: float
     bias_norm: float = 0.0
@@ -61,6 +64,14 @@ class Tally:
         self.ratios += ratio.numel()
         self.clipped += int(clipped.sum().item())
 
+    def count_first_scores(self, samples: Sequence[TrainingSample]) -> None:
+        """How far engine and trainer are apart, of turns with the `old_logprobs` of the weights that drew
+        them."""
+        for sample in samples:
+            pairs = zip(sample.old_logprobs, sample.behaviour_logprobs, strict=True)
+            self.gap += sum(abs(ours - drawn) for ours, drawn in pairs)
+            self.gap_tokens += len(sample.old_logprobs)
+
     def count_drift(
         self, logprobs: Tensor, drawn_logprobs: Tensor, mask: Tensor, *, compared: Tensor | None
     ) -> None:
@@ -94,7 +105,7 @@ class Tally:
             clip_fraction=self.clipped / max(1, self.ratios),
             ratio_mean=self.ratio_sum / self.ratios if self.ratios else 1.0,
             ratio_max=self.ratio_max,
-            logprob_gap=self.gap / max(1, self.gap_tokens),
+            logprob_gap=self.gap / self.gap_tokens if self.gap_tokens else math.nan,
             actor_grad_norm=self.actor_grad_norm / steps,
             critic_grad_norm=self.critic_grad_norm / steps,
             bias_norm=self.bias_norm / steps,

@@ -115,6 +115,9 @@ class Episode:
     is read there. None: it ended with that turn."""
     attempt_turns: int = 0
     """Turns of its last attempt, without those that wrote a summary: what a turn limit counts."""
+    failed_attempts: tuple[tuple[int, float | None], ...] = ()
+    """Of each attempt before the last the turn that it ended with, and what the verifier scored it; None:
+    nobody knows."""
     conduct: tuple[Conduct, ...] = ()
     """How each turn behaved; empty where nobody looked."""
     void_turns: int = 0

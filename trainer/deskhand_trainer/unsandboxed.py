@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeVar
 
+from deskhand_agent.ending import failed_end
 from deskhand_agent.errors import AgentError
 from deskhand_agent.types import Context, Policy, Step, StepTimings
 
@@ -37,8 +39,11 @@ async def decided(policy: Policy, context: Context, *, index: int) -> Step:
 
 async def in_order(
     work: Callable[[Item], Awaitable[Made]], items: Iterable[Item], *, concurrency: int
-) -> list[Made]:
+) -> tuple[list[Made], Mapping[str, int]]:
     """What the work makes of each, so many at a time; what the model failed in is left out.
+
+    Returns:
+        Both what was made, and how often the model failed, by kind (`Failure`).
 
     Raises:
         AgentError: it failed in more than half of them.
@@ -57,4 +62,6 @@ async def in_order(
     done = await asyncio.gather(*map(one, items))
     if 2 * len(errors) > len(done):
         raise errors[0]
-    return [made for each in done for made in each]
+    failures = (failed_end(error, after_setup=True).failure for error in errors)
+    dropped = Counter(failure.value for failure in failures if failure is not None)
+    return [made for each in done for made in each], dropped

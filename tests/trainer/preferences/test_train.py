@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from deskhand_trainer.errors import RunRefused, RunStopped
+from deskhand_trainer.errors import RunRefused, RunStopped, TrainingDiverged
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.preferences.losses import trajectory_dpo
 from deskhand_trainer.preferences.pairs import Pair, Played, first_reply_pairs, trajectory_pairs
@@ -154,3 +154,18 @@ def test_a_gradient_that_is_not_finite_is_left_out() -> None:
     assert report.steps == 0
     assert report.skipped_steps > 0
     assert torch.equal(trained.logits, before)
+
+
+def test_too_many_of_them_in_a_row_end_the_run_whatever_lives_they_were_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = [replace(pair, returns=(float("nan"), 0.0)) for pair in pairs()]
+    config = replace(CONFIG, method="refuel", minibatch=1, epochs=40)
+    trained = model()
+    for _ in range(19):
+        with pytest.raises(RunStopped):
+            train_preferences(trained, broken, config, checkpoint_dir=tmp_path, should_stop=lambda: True)
+    assert "a step was left out" in capsys.readouterr().out
+    with pytest.raises(TrainingDiverged, match="in 20 steps in a row: lower lr"):
+        train_preferences(trained, broken, config, checkpoint_dir=tmp_path)
+    assert torch.equal(trained.logits, model().logits)

@@ -108,8 +108,8 @@ class Played:
     """Environments with an episode under way, added up."""
     steps_s: list[float] = field(default_factory=list[float])
     """Of every turn of episodes that ended meanwhile, waiting for its reply included."""
-    learning: list[float] = field(default_factory=list[float])
-    """Share of every iteration in which the learner computed, and did not wait for episodes."""
+    learning_s: float = 0.0
+    """The learner computed, and did not wait for episodes."""
     staleness: list[float] = field(default_factory=list[float])
     """Mean age in updates of the weights that drew the turns, of every iteration."""
 
@@ -144,7 +144,7 @@ class _Watched(Reporter):
             played.episodes += int(found["episodes"])
             played.turns += int(found["turns"])
             played.dropped += int(found["dropped"])
-            played.learning.append(float(str(values["time_training"])))
+            played.learning_s += float(str(values["time_training"])) * float(str(values["seconds"]))
             played.staleness.append(float(str(values["staleness_mean"])))
             if played.turns >= self._turns:
                 raise _Enough
@@ -252,7 +252,7 @@ def _figures(
             note="streaming: time environments have an episode under way; ideal: all of it",
         ),
         spread(
-            "browser_learner_use", [statistics.fmean(seen.learning) for seen in streaming], "share", **told,
+            "browser_learner_use", [seen.learning_s / seen.seconds for seen in streaming], "share", **told,
             note="streaming: time the learner computes and does not wait; 1: environments wait for it",
         ),
         spread(

@@ -18,6 +18,7 @@ class Played:
     seed: int
     """Of the task: names the start state."""
     samples: tuple[TrainingSample, ...]
+    """Of every turn, those that held no action too."""
     outcome: float
     success: bool
 
@@ -28,7 +29,7 @@ class Pair:
 
     task_id: str
     sides: tuple[tuple[TrainingSample, ...], tuple[TrainingSample, ...]]
-    """The turns of each that count, those that held no action left out; the better side first."""
+    """The turns of each that count; the better side first."""
     returns: tuple[float, float]
 
 

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from deskhand_trainer.actor_critic import ActorCritic, by_length, reply_mask
+from deskhand_trainer.base.optimizers import MOST_SKIPPED
 from deskhand_trainer.base.train import StageProgress
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint, take_up, take_up_moments
 from deskhand_trainer.errors import RunRefused, RunStopped
@@ -28,6 +29,7 @@ from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.preferences.losses import refuel, trajectory_dpo
 from deskhand_trainer.preferences.pairs import Pair
 from deskhand_trainer.side_by_side import add_gradients, side_by_side
+from deskhand_trainer.skipped_steps import SkippedSteps
 from deskhand_trainer.types import TrainingSample
 
 
@@ -67,6 +69,7 @@ def train_preferences(
     Raises:
         RunRefused: the checkpoint is of other pairs.
         RunStopped: `should_stop` said so; the state is safe where a checkpoint folder was given.
+        TrainingDiverged: no gradient was finite, many times in a row.
         CheckpointDamaged, DiskFull: see `deskhand_trainer.checkpoints`.
     """
     training = _Training(model, pairs, config, checkpoint_dir)
@@ -86,7 +89,7 @@ class _Training:
         self.optimizer = torch.optim.AdamW(self.actor, lr=config.lr, weight_decay=0.0)
         self.order = [index for epoch in range(config.epochs) for index in self._shuffled(epoch)]
         self.total = math.ceil(len(self.order) / config.minibatch)
-        self.done, self.skipped = 0, 0
+        self.done, self.skipped = 0, SkippedSteps(MOST_SKIPPED, lower="lr")
         self.saved_at = time.monotonic()
         found = None if checkpoints is None else load_checkpoint(checkpoints)
         if found is None:
@@ -114,10 +117,8 @@ class _Training:
             add_gradients(self.actor, found)
         limit = self.config.max_grad_norm
         norm = torch.nn.utils.clip_grad_norm_(self.actor, limit if limit > 0 else math.inf)
-        if torch.isfinite(norm):
+        if not self.skipped.left_out(norm):
             self.optimizer.step()
-        else:
-            self.skipped += 1
         self.done += 1
         return loss.item()
 
@@ -127,8 +128,8 @@ class _Training:
         margins = gained[:, 0] - gained[:, 1]
         return PreferenceReport(
             pairs=len(self.pairs),
-            steps=self.done - self.skipped,
-            skipped_steps=self.skipped,
+            steps=self.done - self.skipped.count,
+            skipped_steps=self.skipped.count,
             loss=float(self._losses(gained, self.pairs).mean()),
             preferred=float((margins > 0).float().mean()),
             margin=float(margins.mean()),
@@ -142,7 +143,8 @@ class _Training:
                 "optimizer": self.optimizer.state_dict(),
                 "start": self.start,
                 "pairs": _names(self.pairs),
-                "skipped": self.skipped,
+                "skipped": self.skipped.count,
+                "skipped_in_row": self.skipped.in_row,
             }
             save_checkpoint(self.checkpoints, self.done, state)
             self.saved_at = time.monotonic()
@@ -158,7 +160,8 @@ class _Training:
                 "the checkpoint is of other pairs than the store and the settings give now: go on with the "
                 "settings the run began with, or begin it in a new folder"
             )
-        self.done, self.skipped = done, int(kept["skipped"])
+        self.done = done
+        self.skipped.count, self.skipped.in_row = int(kept["skipped"]), int(kept.get("skipped_in_row", 0))
         take_up(self.model.actor_parameters(), kept["actor"])
         take_up_moments(self.optimizer, kept["optimizer"])
 

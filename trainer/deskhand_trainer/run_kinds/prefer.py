@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from deskhand_agent.models.bundle import ModelBundle, save_bundle
@@ -16,13 +17,15 @@ from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.preferences.corrections import correction_pairs
 from deskhand_trainer.preferences.others import other_pairs
+from deskhand_trainer.preferences.outcomes import played
 from deskhand_trainer.preferences.pairs import Pair, Played, first_reply_pairs, trajectory_pairs
 from deskhand_trainer.preferences.train import train_preferences
+from deskhand_trainer.rollouts import to_learn_from
 from deskhand_trainer.run_kinds.context import RunContext
 from deskhand_trainer.run_kinds.training_thread import Teller, stopping
-from deskhand_trainer.sft.demonstrations import samples_from_trajectories
 from deskhand_trainer.vlm import VlmActorCritic
 
+UNKNOWN = "have turns whose ids are unknown, or of another processor than the policy's"
 PAIRING = {"tdpo": trajectory_pairs, "refuel": first_reply_pairs}
 
 
@@ -31,9 +34,10 @@ async def run(context: RunContext, config: PreferenceConfig) -> tuple[str, dict[
     device = learning_device(config.device)
     admit(config)
     bundle = await context.bundle()
-    pairs = await _pairs(context, bundle, config)
+    pairs, left_out = await _pairs(context, bundle, config)
     if not pairs:
-        raise RunRefused(f"the store holds no pairs of {', '.join(config.tasks)}: {_wanted(config)}")
+        without = f" ({len(left_out)} episodes {UNKNOWN})" if left_out else ""
+        raise RunRefused(f"the store holds no pairs of {', '.join(config.tasks)}{without}: {_wanted(config)}")
     async with stopping() as should_stop:
         report = await asyncio.to_thread(
             train_preferences,
@@ -46,7 +50,7 @@ async def run(context: RunContext, config: PreferenceConfig) -> tuple[str, dict[
         )
     folder = context.folder.path / "trained"
     await asyncio.to_thread(save_bundle, bundle, folder)
-    metrics: dict[str, JsonValue] = asdict(report)
+    metrics: dict[str, JsonValue] = {**asdict(report), "left_out": len(left_out)}
     learned_from = (turn.trajectory_id for pair in pairs for side in pair.sides for turn in side)
     kept = await context.keep(folder, {"training": dict(metrics)}, learned_from=learned_from)
     await context.reporter.metric("prefer", metrics, step=report.steps)
@@ -67,30 +71,34 @@ def _wanted(config: PreferenceConfig) -> str:
     )
 
 
-async def _pairs(context: RunContext, bundle: ModelBundle, config: PreferenceConfig) -> list[Pair]:
+async def _pairs(
+    context: RunContext, bundle: ModelBundle, config: PreferenceConfig
+) -> tuple[list[Pair], Sequence[str]]:
+    """Pairs, and ids of the episodes that were left out because those of their turns are unknown."""
     if config.pairs == "corrections":
-        return await _corrected(context, bundle, config)
+        return await _corrected(context, bundle, config), ()
     if config.pairs == "others":
-        return await _not_taken(context, bundle, config)
+        return await _not_taken(context, bundle, config), ()
     chosen = TrajectoryFilter(
         task_ids=config.tasks, split=Split.TRAIN, labels={"purpose": "rollout"}, ended=True
     )
-    played: list[Played] = []
+    found: list[Played] = []
+    left_out: list[str] = []
     async for trajectory in context.read(await context.settled_episodes(chosen)):
-        samples = tuple(samples_from_trajectories([trajectory], bundle))
-        end = trajectory.end
-        if end is None or end.outcome is None or not samples:
+        if not to_learn_from(trajectory):
             continue
-        task = trajectory.start.task
-        played.append(
-            Played(
-                task_id=task.id, seed=task.seed, samples=samples, outcome=end.outcome.score,
-                success=end.outcome.success,
-            )
-        )  # fmt: skip
-    return PAIRING[config.method](
-        played, limit=config.pairs_per_task, draw=random.Random(f"{config.seed}/pairs")
-    )
+        whole = played(trajectory, bundle.processor_hash)
+        if whole is None:
+            left_out.append(trajectory.id)
+        else:
+            found.append(whole)
+    if left_out:
+        few: list[JsonValue] = [*left_out[:10]]
+        await context.reporter.alarm(
+            "episodes_left_out", {"count": len(left_out), "episodes": few, "why": UNKNOWN}
+        )
+    draw = random.Random(f"{config.seed}/pairs")
+    return PAIRING[config.method](found, limit=config.pairs_per_task, draw=draw), left_out
 
 
 async def _corrected(context: RunContext, bundle: ModelBundle, config: PreferenceConfig) -> list[Pair]:
