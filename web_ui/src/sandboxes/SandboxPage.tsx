@@ -247,7 +247,7 @@ function Line({ label, placeholder, action, mono = false, onLine }: LineProps) {
 }
 
 function Working({ id }: { id: string }) {
-  const found = useQuery(trajectoryQuery(id));
+  const found = useQuery(trajectoryQuery(id, { awaited: true }));
   if (!found.data)
     return (
       <Panel title="Episode">
