@@ -43,7 +43,8 @@ export function SandboxPage() {
         </div>
       </Page>
     );
-  if (found.data) return <Live key={id} one={found.data} error={found.error} />;
+  const answering = found.error === null && found.failureReason === null;
+  if (found.data) return <Live key={id} one={found.data} answering={answering} error={found.error} />;
   return (
     <Page title="Live">
       <div className="panel">
@@ -57,7 +58,7 @@ export function SandboxPage() {
   );
 }
 
-function Live({ one, error }: { one: LiveSandbox; error: Error | null }) {
+function Live({ one, answering, error }: { one: LiveSandbox; answering: boolean; error: Error | null }) {
   const user = useQuery(infoQuery).data?.user;
   const mine = one.taken_by !== null && one.taken_by === user;
   const back = useRef<HTMLButtonElement>(null);
@@ -79,7 +80,7 @@ function Live({ one, error }: { one: LiveSandbox; error: Error | null }) {
       <Trouble error={error} />
       <div className="grid min-h-0 items-start gap-3 lg:grid-cols-[minmax(0,1fr)_20rem]">
         <section className={`panel flex min-w-0 flex-col ${mine ? "border-accent" : ""}`} aria-label="Screen">
-          <LiveScreen one={one} steering={mine ? steering : null} />
+          <LiveScreen one={one} answering={answering} steering={mine ? steering : null} />
         </section>
         <div className="flex min-w-0 flex-col gap-3">
           {mine ? <Steered steering={steering} /> : null}
