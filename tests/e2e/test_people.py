@@ -326,6 +326,24 @@ def test_pictures_that_ended_are_asked_for_again(platform: Platform, signed: Sig
     signed.complaints.clear()  # the browser notes what was not answered
 
 
+def test_who_may_only_look_on_is_not_offered_the_controls(platform: Platform, browser: Browser) -> None:
+    task = begun(platform, {"task_id": "fake/press-in-order", "seed": 65, "policy": {"name": "person"}})
+    scopes = ["sandboxes:read", "trajectories:read", "tasks:read"]
+    made = send(platform, "POST", "/v1/tokens", {"label": "to look on", "scopes": scopes})
+    context = browser.new_context(base_url=platform.url)
+    page = context.new_page()
+    page.goto(f"/#token={made['token']}")
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    page.goto(f"/sandboxes/{lease_of(platform, task)}")
+    expect(page.get_by_test_id("instruction")).to_be_visible()
+    expect(page.get_by_role("button", name="Take over")).to_have_count(0)
+    send(platform, "PUT", f"/v1/trajectories/{task['trajectory_id']}/takeover")
+    expect(page.get_by_text("owner has the controls")).to_be_visible()
+    send(platform, "DELETE", f"/v1/trajectories/{task['trajectory_id']}/takeover")
+    context.close()
+    stop(platform, task["id"])
+
+
 def test_a_phone_has_no_keyboard_and_types_all_the_same(platform: Platform, browser: Browser) -> None:
     task = begun(platform, {"task_id": "fake/press-in-order", "seed": 63, "policy": {"name": "person"}})
     lease = lease_of(platform, task)

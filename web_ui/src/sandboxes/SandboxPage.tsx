@@ -13,6 +13,8 @@ import { LongText } from "../parts/LongText";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
 import { PolicyName } from "../parts/PolicyName";
+import { useMay } from "../shell/access";
+import { May } from "../shell/May";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
 import { LiveScreen } from "./LiveScreen";
 import { useSteering, type Steering } from "./useSteering";
@@ -60,7 +62,8 @@ export function SandboxPage() {
 
 function Live({ one, answering, error }: { one: LiveSandbox; answering: boolean; error: Error | null }) {
   const user = useQuery(infoQuery).data?.user;
-  const mine = one.taken_by !== null && one.taken_by === user;
+  const may = useMay()("annotations:write") ?? false;
+  const mine = may && one.taken_by !== null && one.taken_by === user;
   const back = useRef<HTMLButtonElement>(null);
   const steering = useSteering(one.trajectory_id, mine, () => back.current?.focus());
   return (
@@ -103,6 +106,7 @@ function Controls({ one, id, mine, button, settled }: ControlsProps) {
   const client = useQueryClient();
   const refresh = () => client.invalidateQueries({ queryKey: ["sandbox", one.id] });
   const params = { path: { id } };
+  const held = `${one.taken_by} has the controls`;
   const take = useMutation({
     mutationFn: () => answer(api.PUT("/v1/trajectories/{id}/takeover", { params })),
     onSettled: refresh,
@@ -134,14 +138,19 @@ function Controls({ one, id, mine, button, settled }: ControlsProps) {
           Hand back
         </button>
       ) : (
-        <button
-          type="button"
-          className="button button-main"
-          disabled={take.isPending || one.taken_by !== null}
-          onClick={() => take.mutate()}
+        <May
+          scope="annotations:write"
+          otherwise={one.taken_by === null ? null : <span className="text-muted">{held}</span>}
         >
-          {one.taken_by === null ? "Take over" : `${one.taken_by} has the controls`}
-        </button>
+          <button
+            type="button"
+            className="button button-main"
+            disabled={take.isPending || one.taken_by !== null}
+            onClick={() => take.mutate()}
+          >
+            {one.taken_by === null ? "Take over" : held}
+          </button>
+        </May>
       )}
     </>
   );
