@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up everything `make run` and `make test` need, and says what it installs. Idempotent: a second run takes
-# seconds. Needs git, make, python3.11+, node 20.19+ and, for missing system packages, root or sudo.
+# seconds. Needs git, make, python3.11+, node 20.19+ or 22.12+ and, for missing system packages, root or sudo.
 #
 #   infra/setup.sh            install what is missing
 #   DESKHAND_PYTHON=python3.12 infra/setup.sh    choose the interpreter
@@ -112,25 +112,45 @@ install_python_packages() {
   printf '%s' "$wanted" >"$stamp"
 }
 
-build_web_page() {
-  local stamp=platform/deskhand_platform/static/.built-from wanted
-  wanted=$(git ls-files -co --exclude-standard web_ui | LC_ALL=C sort | xargs -d '\n' sha256sum | sha256sum)
-  [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && [ -d web_ui/node_modules ] && return
-  command -v npm >/dev/null || fail "node 20.19 or newer with npm is needed to build the web page"
-  say "installing and building the web page (npm)"
-  rm -f "$stamp" # killed in the middle it is not done
-  (cd web_ui && npm ci --silent --no-fund --no-audit && npm run --silent build >/dev/null)
-  printf '%s' "$wanted" >"$stamp"
+page_stamp=platform/deskhand_platform/static/.built-from
+
+page_sources() { git ls-files -co --exclude-standard web_ui | LC_ALL=C sort | xargs -d '\n' sha256sum | sha256sum; }
+
+page_is_built() {
+  [ -f "$page_stamp" ] && [ "$(cat "$page_stamp")" = "$(page_sources)" ] && [ -d web_ui/node_modules ]
 }
 
+# for what Vite runs with
+require_node() {
+  local version major minor release needed="node 20.19 or newer (of 22: 22.12) with npm is needed to build the web page"
+  version=$(node --version 2>/dev/null) || fail "$needed; get it at https://nodejs.org/en/download"
+  IFS=. read -r major minor _ <<<"${version#v}"
+  release=$((major * 100 + minor))
+  [ $release -ge 2212 ] || { [ $release -ge 2019 ] && [ "$major" -eq 20 ]; } ||
+    fail "$needed, and this is $version; get a newer one at https://nodejs.org/en/download"
+  command -v npm >/dev/null || fail "$needed, and there is no npm beside node $version; install npm"
+}
+
+build_web_page() {
+  local wanted said
+  wanted=$(page_sources)
+  say "installing and building the web page (npm)"
+  rm -f "$page_stamp" # killed in the middle it is not done
+  # the compiler tells its errors where other programs tell their progress
+  said=$(cd web_ui && { npm ci --loglevel=error --no-fund --no-audit && npm run --silent build; } 2>&1) ||
+    { printf '%s\n' "$said" >&2; exit 1; }
+  printf '%s' "$wanted" >"$page_stamp"
+}
+
+page_is_built || require_node
 install_system_packages "${apt_packages[@]}"
 add_libvirt_user
 # beside each other, as neither needs the other; in a group of its own, so that all of it ends with this script
 set -m
-build_web_page &
+{ page_is_built || build_web_page; } &
 web_page=$!
 set +m
 trap 'kill -KILL -- "-$web_page" 2>/dev/null || true' EXIT # npm takes half a minute to heed less
 install_python_packages
-wait "$web_page"
+wait "$web_page" || fail "the web page could not be built, see above"
 trap - EXIT

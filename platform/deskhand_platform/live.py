@@ -18,6 +18,8 @@ from deskhand_sandbox.vnc import VncAddress
 BOUNDARY = "frame"
 FRAME_S = 0.15
 """Between two questions for a new picture."""
+AWAY_S = 1.0
+"""The same, after one that could not be answered."""
 QUIET_S = 5.0
 """After so long without a new one the last is sent again: whoever left is noticed."""
 ASK_AGAIN_S = 5.0
@@ -82,7 +84,9 @@ class LiveSandboxes:
     ) -> AsyncGenerator[bytes]:
         """The picture whenever it changes, as parts of a multipart stream, until the lease ends.
 
-        A browser shows a part once it has seen the one after it: each new one is sent twice.
+        A host or a computer that does not answer for a while ends nothing: who looks on cannot tell that from
+        a screen that stands still. A browser shows a part once it has seen the one after it: each new one is
+        sent twice.
 
         Args:
             still_in: whether who watches may still look on; asked every few seconds.
@@ -94,10 +98,13 @@ class LiveSandboxes:
                 asked_s = time.monotonic()
                 if not await still_in():
                     return
+            pause_s = FRAME_S
             try:
                 found = await self.screen(lease_id, known=known)
-            except SandboxError:
+            except LeaseExpired:
                 return
+            except SandboxError:
+                found, pause_s = None, AWAY_S
             if found is not None and found.data is not None:
                 known, quiet_s = found.digest, 0.0
                 part = _part(found.data)
@@ -105,8 +112,8 @@ class LiveSandboxes:
             elif part and quiet_s >= QUIET_S:
                 quiet_s = 0.0
                 yield part
-            await asyncio.sleep(FRAME_S)
-            quiet_s += FRAME_S
+            await asyncio.sleep(pause_s)
+            quiet_s += pause_s
 
     async def close(self) -> None:
         """Let go of the connection."""

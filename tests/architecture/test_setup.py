@@ -7,6 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[2] / "infra/setup.sh"
 PYTHON = """
 VERSION=3.11 FOLDER=
@@ -38,6 +40,7 @@ esac
     "apt-get": 'echo "$*" >>"$LOG"',
     "id": "echo 0",
     "git": "",
+    "node": 'echo "${NODE:-v20.19.0}"',
     "npm": "",
 }
 PARTS = ["python3.11-venv", "python3.11-dev"]
@@ -134,3 +137,51 @@ def test_packages_come_again_where_those_there_are_not_of_this_folder(tmp_path: 
     python = folder / ".venv/bin/python"
     python.write_text(python.read_text().replace(f"FOLDER={folder}", "FOLDER=/elsewhere"))
     assert "installing deskhand" in run(folder).stdout
+
+
+@pytest.mark.parametrize("version", ["v18.20.4", "v20.18.3", "v21.7.3", "v22.11.0"])
+def test_a_node_that_cannot_build_the_page_is_named_before_anything_is_installed(
+    tmp_path: Path, version: str
+) -> None:
+    folder = checkout(tmp_path)
+    done = run(folder, NODE=version)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "20.19 or newer" in done.stderr and f"this is {version}" in done.stderr
+    assert (folder / "asked").read_text().split() == [] and not (folder / ".venv").exists()
+
+
+@pytest.mark.parametrize("version", ["v20.19.0", "v22.12.0", "v23.0.0", "v24.1.0"])
+def test_a_node_that_can_is_taken(tmp_path: Path, version: str) -> None:
+    assert run(checkout(tmp_path, there=" ".join(PARTS)), NODE=version).returncode == 0
+
+
+def test_a_machine_without_node_or_npm_is_told_what_it_lacks(tmp_path: Path) -> None:
+    for missing, said in (("node", "node 20.19 or newer"), ("npm", "no npm beside node v20.19.0")):
+        folder = checkout(tmp_path / missing)
+        (folder / "bin" / missing).unlink()
+        for program in ("bash", "git", "dirname", "mkdir", "flock", "cat", "sort", "xargs", "sha256sum"):
+            if not (folder / "bin" / program).exists():
+                (folder / "bin" / program).symlink_to(shutil.which(program) or program)
+        refused = run(folder, PATH=str(folder / "bin"))
+        assert refused.returncode == 1 and said in refused.stderr
+        assert (folder / "asked").read_text().split() == []
+
+
+def test_a_page_that_is_built_needs_no_node(tmp_path: Path) -> None:
+    folder = checkout(tmp_path, there=" ".join(PARTS))
+    (folder / "web_ui/node_modules").mkdir()
+    assert run(folder).returncode == 0
+    assert run(folder, NODE="v18.20.4").returncode == 0
+
+
+@pytest.mark.parametrize("step", ["ci", "build"])
+def test_why_the_page_could_not_be_built_is_said(tmp_path: Path, step: str) -> None:
+    folder = checkout(tmp_path, there=" ".join(PARTS))
+    body = f'case "$*" in *{step}*) echo "src/main.tsx(1,1): error TS2304"; exit 2 ;; esac'
+    (folder / "bin/npm").write_text(f"#!/usr/bin/env bash\n{body}")
+    done = run(folder)
+    assert done.returncode == 1
+    *above, last = done.stderr.splitlines()
+    assert above == ["src/main.tsx(1,1): error TS2304"]
+    assert last == "setup: the web page could not be built, see above"
+    assert not (folder / "platform/deskhand_platform/static/.built-from").exists()

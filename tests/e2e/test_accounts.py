@@ -298,6 +298,17 @@ def test_a_token_for_a_part_of_it_is_offered_no_other_token(platform: Platform, 
             expect(page.get_by_role("button", name=name)).to_have_count(0)
 
 
+def test_a_first_password_is_in_the_list_of_users_at_once(platform: Platform, signed: Signed) -> None:
+    send(platform, "/v1/users", {"name": "robot", "role": "operator", "token_only": True})
+    page = signed.open("/admin")
+    row = page.get_by_role("table", name="Users").get_by_role("row").filter(has_text="robot")
+    expect(row.get_by_role("cell", name="tokens", exact=True)).to_be_visible()
+    row.get_by_role("button", name="New password: robot").click()
+    page.get_by_role("button", name="Make a new password").click()
+    shown_once(page)
+    expect(row.get_by_role("cell", name="password, tokens")).to_be_visible()
+
+
 def test_a_limited_token_of_an_administrator_is_offered_no_change_of_accounts(
     platform: Platform, browser: Browser
 ) -> None:

@@ -16,6 +16,7 @@ from deskhand_flywheel.review_rules import read_review_rules
 from deskhand_flywheel.types import StepScore
 
 pytestmark = pytest.mark.browser
+SHOWN = "() => document.querySelector('img[alt=\"The screen, live\"]').naturalWidth > 0"
 STEPS_ONLY = dict.fromkeys(("verifier_judge", "verifier_steps", "judge_steps"))
 
 
@@ -265,7 +266,7 @@ def test_a_sandbox_is_looked_at_taken_over_and_handed_back(platform: Platform, s
     card.get_by_role("link", name="fake/press-in-order").click()
     screen = page.get_by_alt_text("The screen, live")
     expect(screen).to_be_visible()
-    page.wait_for_function("() => document.querySelector('img[alt=\"The screen, live\"]').naturalWidth > 0")
+    page.wait_for_function(SHOWN)
     page.get_by_role("button", name="Take over").click()
     expect(page.get_by_role("button", name="Hand back")).to_be_visible()
     # what the policy had proposed meanwhile is nobody's to answer any more
@@ -296,9 +297,56 @@ def test_a_sandbox_is_looked_at_taken_over_and_handed_back(platform: Platform, s
     signed.complaints.clear()  # the browser notes that the lease is gone
 
 
+def lease_of(platform: Platform, task: dict[str, Any]) -> str:
+    [lease] = [one["id"] for one in platform.get("/v1/sandboxes")["items"] if one["task"] == task["id"]]
+    return lease
+
+
+def test_pictures_that_ended_are_asked_for_again(platform: Platform, signed: Signed) -> None:
+    body = {"task_id": "fake/press-in-order", "seed": 64, "policy": {"name": "scripted", "review_s": 300}}
+    task = begun(platform, body)
+    lease = lease_of(platform, task)
+    page = signed.page
+    stream = f"**/sandboxes/{lease}/screen.mjpeg*"
+    page.route(stream, lambda route: route.abort(), times=1)
+    with page.expect_request(stream):
+        signed.open(f"/sandboxes/{lease}")
+    with page.expect_request(stream):  # by itself, after a while
+        expect(page.get_by_alt_text("The screen, live")).to_be_visible()
+    page.wait_for_function(SHOWN)
+    with page.expect_request(stream):
+        page.evaluate("() => window.dispatchEvent(new Event('online'))")
+    page.route(f"**/v1/sandboxes/{lease}", lambda route: route.fulfill(status=503, json={}))
+    expect(page.get_by_role("alert")).to_contain_text("503")
+    with page.expect_request(stream):
+        page.unroute(f"**/v1/sandboxes/{lease}")
+    page.wait_for_function(SHOWN)
+    signed.open("/")
+    stop(platform, task["id"])
+    signed.complaints.clear()  # the browser notes what was not answered
+
+
+def test_who_may_only_look_on_is_not_offered_the_controls(platform: Platform, browser: Browser) -> None:
+    task = begun(platform, {"task_id": "fake/press-in-order", "seed": 65, "policy": {"name": "person"}})
+    scopes = ["sandboxes:read", "trajectories:read", "tasks:read"]
+    made = send(platform, "POST", "/v1/tokens", {"label": "to look on", "scopes": scopes})
+    context = browser.new_context(base_url=platform.url)
+    page = context.new_page()
+    page.goto(f"/#token={made['token']}")
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    page.goto(f"/sandboxes/{lease_of(platform, task)}")
+    expect(page.get_by_test_id("instruction")).to_be_visible()
+    expect(page.get_by_role("button", name="Take over")).to_have_count(0)
+    send(platform, "PUT", f"/v1/trajectories/{task['trajectory_id']}/takeover")
+    expect(page.get_by_text("owner has the controls")).to_be_visible()
+    send(platform, "DELETE", f"/v1/trajectories/{task['trajectory_id']}/takeover")
+    context.close()
+    stop(platform, task["id"])
+
+
 def test_a_phone_has_no_keyboard_and_types_all_the_same(platform: Platform, browser: Browser) -> None:
     task = begun(platform, {"task_id": "fake/press-in-order", "seed": 63, "policy": {"name": "person"}})
-    [lease] = [one["id"] for one in platform.get("/v1/sandboxes")["items"] if one["task"] == task["id"]]
+    lease = lease_of(platform, task)
     context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     page = context.new_page()
     page.goto(f"{platform.url}/#token={platform.token}")

@@ -55,6 +55,7 @@ def connect(settings: Settings, url: str | None = None) -> Client:
     """A client of the platform at `url`, else of the configured one, else of the one that serves this home.
 
     Raises:
+        InvalidField: the address is none.
         NotServing: nobody serves this home.
         Unauthorized: there is no token to show.
     """
@@ -69,6 +70,7 @@ async def reached(url: str | None = None, *, first_admin: bool = False) -> Async
         first_admin: make one of this home's where it has none, and say how they come in.
 
     Raises:
+        InvalidField: the address is none.
         Unauthorized: there is no token to show to another machine's.
         StoreUnavailable, StoreTooNew, CorruptStore, StorageFull: as `Store.open`, of this home's.
     """
@@ -91,7 +93,7 @@ def asked(work: Callable[[Client], Awaitable[T]], url: str | None) -> T:
     """What one call of the platform that `connect` finds comes to.
 
     Raises:
-        NotServing, Unauthorized, ClientError: as `connect` and the call.
+        InvalidField, NotServing, Unauthorized, ClientError: as `connect` and the call.
     """
 
     async def opened() -> T:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import ipaddress
 import os
 from pathlib import Path
-from urllib.parse import urlsplit
+
+import httpx
 
 from deskhand_platform.auth import read_token
-from deskhand_platform.errors import NotServing, Unauthorized
+from deskhand_platform.errors import InvalidField, NotServing, Unauthorized
 from deskhand_platform.lock import serving
+
+EXAMPLE = "give --url, or DESKHAND_URL, one like https://deskhand.example.com"
+LAST_PORT = 65_535
 
 
 def find(url: str | None = None, token: str | None = None, home: Path | None = None) -> tuple[str, str]:
@@ -21,14 +25,16 @@ def find(url: str | None = None, token: str | None = None, home: Path | None = N
         home: None: `DESKHAND_HOME`, else ~/.deskhand.
 
     Raises:
+        InvalidField: the address is none.
         NotServing: no address was given and nobody serves the home.
         Unauthorized: there is no token to show.
     """
     home = home or Path(os.environ.get("DESKHAND_HOME", "~/.deskhand")).expanduser()
     url = url or os.environ.get("DESKHAND_URL") or _own(home)
-    kept = token or os.environ.get("DESKHAND_TOKEN") or (read_token(home) if _here(url) else None)
+    here = _here(_host(url))
+    kept = token or os.environ.get("DESKHAND_TOKEN") or (read_token(home) if here else None)
     if kept is None:
-        where = f"there is no token in {home}" if _here(url) else f"{url} is not this machine's"
+        where = f"there is no token in {home}" if here else f"{url} is not this machine's"
         raise Unauthorized(f"{where}; set DESKHAND_TOKEN to the platform's token")
     return url.rstrip("/"), kept
 
@@ -40,8 +46,19 @@ def _own(home: Path) -> str:
     return found.url
 
 
-def _here(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
+def _host(url: str) -> str:
+    """As what sends to it reads it: the token goes nowhere else."""
+    try:
+        parsed = httpx.URL(url)
+        host, port = parsed.host, parsed.port or 0
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise InvalidField("url", f"{url!r} is no address ({error}); {EXAMPLE}") from error
+    if parsed.scheme not in ("http", "https") or not host or not 0 <= port <= LAST_PORT:
+        raise InvalidField("url", f"{url!r} is no platform's address; {EXAMPLE}")
+    return host
+
+
+def _here(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -47,7 +47,7 @@ class AsyncConnection:
             patience_s: no call is sent again so long after the first time.
 
         Raises:
-            NotServing: there is no address; Unauthorized: there is no token.
+            InvalidField: the address is none; NotServing: there is none; Unauthorized: there is no token.
         """
         address, kept = find(url, token, home)
         self._patience = Patience(address=address, seconds=patience_s)
@@ -156,7 +156,7 @@ class Connection:
             patience_s: no call is sent again so long after the first time.
 
         Raises:
-            NotServing: there is no address; Unauthorized: there is no token.
+            InvalidField: the address is none; NotServing: there is none; Unauthorized: there is no token.
         """
         address, kept = find(url, token, home)
         self._patience = Patience(address=address, seconds=patience_s)

@@ -11,9 +11,11 @@ import pytest
 
 from deskhand_platform import host_address, live
 from deskhand_platform.lease_owners import lease_owner, leasing_task
+from deskhand_platform.live import LiveSandboxes
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
-from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
+from deskhand_sandbox.errors import HostUnreachable, SandboxTimeout
+from deskhand_sandbox.host import HostSettings, SandboxClient, Screen, start_host
 from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.tasks import make_task
 
@@ -89,6 +91,34 @@ async def test_the_pictures_end_for_who_is_shut_out(
                 async for _ in parts:
                     pass
             assert await services.live.lease(lease.id) is not None
+    await services.live.close()
+
+
+async def test_the_pictures_go_on_when_the_host_answers_again_and_end_with_the_lease(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "AWAY_S", 0.0)
+    settings = HostSettings(kinds={"fake": PoolSettings(max_sandboxes=1)}, state_folder=tmp_path)
+    async with start_host(settings) as host, SandboxClient(host.url, host.token) as source:
+        host_address.publish(services.settings.home, host.url, host.token)
+        async with source.lease("fake", owner="somebody") as sandbox, asyncio.timeout(60):
+            await sandbox.reset(TASK)
+            [lease] = await services.live.leases()
+            parts = services.live.frames(lease.id, services.stopping, allowed)
+            await anext(parts)
+            failures = [HostUnreachable("it restarts"), SandboxTimeout("no picture came")]
+
+            async def screen(lease_id: str, *, known: str | None = None) -> Screen | None:
+                if failures:
+                    raise failures.pop()
+                return await LiveSandboxes.screen(services.live, lease_id, known=known)
+
+            monkeypatch.setattr(services.live, "screen", screen)
+            await sandbox.reset(make_task("fake/press-in-order", 2))
+            assert b"\xff\xd8" in await anext(parts)
+            assert failures == []
+        async with asyncio.timeout(60):
+            assert [part async for part in parts] == []
     await services.live.close()
 
 

@@ -82,6 +82,14 @@ def deskhand(home: Path, *arguments: str, **environment: str) -> subprocess.Comp
         (["run", "--set", "routes.sft.outcome=sucess"], 2, "did you mean success"),
         (["flywheel", "lineage", "nothing"], 2, "no policy 'nothing'"),
         (["url"], 1, "deskhand serve"),
+        (["status", "--url", "http://localhost:80a"], 2, "Invalid port: '80a'); give --url, or DESKHAND_URL"),
+        (["policies", "list", "--url", "http://[::1"], 2, "'http://[::1' is no address"),
+        (
+            ["status", "--url", "http://localhost:99999"],
+            2,
+            "'http://localhost:99999' is no platform's address",
+        ),
+        (["status", "--url", "localhost:8420"], 2, "'localhost:8420' is no platform's address"),
         (["nonsense"], 2, "nonsense"),
     ],
 )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from typing import Any
 
 import httpx
@@ -23,7 +24,7 @@ from deskhand_platform.client import (
     ServerTrouble,
     Unreachable,
 )
-from deskhand_platform.errors import NotServing, Unauthorized
+from deskhand_platform.errors import InvalidField, NotServing, Unauthorized
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
@@ -297,3 +298,12 @@ def test_the_token_of_this_home_goes_to_this_machine_alone(
         pytest.raises(Unreachable, match="no platform answers at"),
     ):
         nobody.info()
+
+
+@pytest.mark.parametrize("given", ["http://localhost:80a", "http://[::1", "http://xn--a-.example", "ftp://a"])
+def test_what_is_no_address_is_refused_by_where_it_stands(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESKHAND_URL", given)
+    with pytest.raises(InvalidField, match=f"{re.escape(repr(given))} is no .*DESKHAND_URL"):
+        Deskhand(token="given")

@@ -123,12 +123,15 @@ function NewPassword({
   onDone: () => void;
   onSecret: (secret: Secret) => void;
 }) {
+  const client = useQueryClient();
   const send = useMutation({
     mutationFn: () =>
       answer(api.PUT("/v1/users/{name}/password", { params: { path: { name: user.name } }, body: {} })),
     onSuccess: (made) => {
       onDone();
       onSecret({ title: `Password of ${user.name}`, text: made.password ?? "" });
+      // how they come in may be another now
+      return client.invalidateQueries({ queryKey: ["users"] });
     },
   });
   return (

@@ -39,7 +39,7 @@ export function roundQuery(id: number) {
   return queryOptions({
     queryKey: ["round", id],
     queryFn: ({ signal }) => answer(api.GET("/v1/rounds/{id}", { params: { path: { id } }, signal })),
-    refetchInterval: (query) => (settled(query.state.data) ? false : pause(query.state, SOON_MS)),
+    refetchInterval: ({ state }) => (settled(state.data) || gone(state.error) ? false : pause(state, SOON_MS)),
   });
 }
 
@@ -144,11 +144,13 @@ export function newestTrajectoryQuery(filter: TrajectoryFilter) {
   });
 }
 
-export function trajectoryQuery(id: string) {
+/** `awaited`: it may come to be, and is asked for while there is none. */
+export function trajectoryQuery(id: string, { awaited = false } = {}) {
   return queryOptions({
     queryKey: ["trajectory", id],
     queryFn: ({ signal }) => answer(api.GET("/v1/trajectories/{id}", { params: { path: { id } }, signal })),
-    refetchInterval: (query) => (query.state.data?.ended_at_s == null ? pause(query.state, SOON_MS) : false),
+    refetchInterval: ({ state }) =>
+      state.data?.ended_at_s != null || (gone(state.error) && !awaited) ? false : pause(state, SOON_MS),
   });
 }
 

@@ -14689,7 +14689,10 @@ export interface operations {
     };
     stream_screen: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description how often before; a browser opens no second stream of the same address */
+                opened?: number;
+            };
             header?: never;
             path: {
                 id: string;

@@ -16,6 +16,7 @@ import { Page } from "../parts/Page";
 import { useMay } from "../shell/access";
 import { May } from "../shell/May";
 import { RoundsNav } from "./RoundsNav";
+import { switched } from "./switching";
 
 export function SchedulesPage() {
   const list = useQuery(schedulesQuery);
@@ -66,13 +67,10 @@ function OneSchedule({ schedule }: { schedule: Schedule }) {
   const [asking, setAsking] = useState(false);
   const changed = useChanged();
   const allowed = useMay()("rounds:write") ?? false;
-  const { id, preset, overrides, cron, timezone, new_successes, enabled } = schedule;
+  const { id, preset, enabled } = schedule;
   const params = { path: { id } };
   const set = useMutation({
-    mutationFn: (on: boolean) => {
-      const body = { preset, overrides, cron, timezone, new_successes, enabled: on };
-      return answer(api.PUT("/v1/schedules/{id}", { params, body }));
-    },
+    mutationFn: (on: boolean) => switched(id, on),
     onSettled: changed,
   });
   const remove = useMutation({

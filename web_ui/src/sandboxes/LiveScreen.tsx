@@ -7,13 +7,24 @@ import { Pointing } from "../parts/Pointing";
 import { useBox } from "../parts/useBox";
 import { fitScale } from "../replay/marks";
 import type { Steering } from "./useSteering";
+import { usePictures } from "./usePictures";
 import { useVnc, type Size } from "./useVnc";
 
 const LABEL = "The screen, live";
 
-export function LiveScreen({ one, steering }: { one: LiveSandbox; steering: Steering | null }) {
+export function LiveScreen({
+  one,
+  answering,
+  steering,
+}: {
+  one: LiveSandbox;
+  /** What is asked of it beside its pictures is answered. */
+  answering: boolean;
+  steering: Steering | null;
+}) {
   const [box, room] = useBox({ width: 320, height: 420 });
   const [pictured, setPictured] = useState<Size | null>(null);
+  const pictures = usePictures(one.id, answering);
   const [screen, drawn] = useVnc(one.id, one.vnc && one.task_id !== null);
   const size = drawn ?? pictured;
   const scale = size === null ? 1 : fitScale(size, box);
@@ -28,10 +39,12 @@ export function LiveScreen({ one, steering }: { one: LiveSandbox; steering: Stee
       >
         {drawn === null ? (
           <img
-            src={`/v1/sandboxes/${one.id}/screen.mjpeg`}
+            src={pictures.src}
             alt={LABEL}
             className="block size-full"
+            onError={pictures.failed}
             onLoad={(event) => {
+              pictures.shown();
               const { naturalWidth: width, naturalHeight: height } = event.currentTarget;
               if (width > 0 && (pictured?.width !== width || pictured.height !== height))
                 setPictured({ width, height });

@@ -13,6 +13,8 @@ import { LongText } from "../parts/LongText";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
 import { Page, Panel } from "../parts/Page";
 import { PolicyName } from "../parts/PolicyName";
+import { useMay } from "../shell/access";
+import { May } from "../shell/May";
 import { OutcomeMark } from "../trajectories/OutcomeMark";
 import { LiveScreen } from "./LiveScreen";
 import { useSteering, type Steering } from "./useSteering";
@@ -43,7 +45,8 @@ export function SandboxPage() {
         </div>
       </Page>
     );
-  if (found.data) return <Live key={id} one={found.data} error={found.error} />;
+  const answering = found.error === null && found.failureReason === null;
+  if (found.data) return <Live key={id} one={found.data} answering={answering} error={found.error} />;
   return (
     <Page title="Live">
       <div className="panel">
@@ -57,9 +60,10 @@ export function SandboxPage() {
   );
 }
 
-function Live({ one, error }: { one: LiveSandbox; error: Error | null }) {
+function Live({ one, answering, error }: { one: LiveSandbox; answering: boolean; error: Error | null }) {
   const user = useQuery(infoQuery).data?.user;
-  const mine = one.taken_by !== null && one.taken_by === user;
+  const may = useMay()("annotations:write") ?? false;
+  const mine = may && one.taken_by !== null && one.taken_by === user;
   const back = useRef<HTMLButtonElement>(null);
   const steering = useSteering(one.trajectory_id, mine, () => back.current?.focus());
   return (
@@ -79,7 +83,7 @@ function Live({ one, error }: { one: LiveSandbox; error: Error | null }) {
       <Trouble error={error} />
       <div className="grid min-h-0 items-start gap-3 lg:grid-cols-[minmax(0,1fr)_20rem]">
         <section className={`panel flex min-w-0 flex-col ${mine ? "border-accent" : ""}`} aria-label="Screen">
-          <LiveScreen one={one} steering={mine ? steering : null} />
+          <LiveScreen one={one} answering={answering} steering={mine ? steering : null} />
         </section>
         <div className="flex min-w-0 flex-col gap-3">
           {mine ? <Steered steering={steering} /> : null}
@@ -102,6 +106,7 @@ function Controls({ one, id, mine, button, settled }: ControlsProps) {
   const client = useQueryClient();
   const refresh = () => client.invalidateQueries({ queryKey: ["sandbox", one.id] });
   const params = { path: { id } };
+  const held = `${one.taken_by} has the controls`;
   const take = useMutation({
     mutationFn: () => answer(api.PUT("/v1/trajectories/{id}/takeover", { params })),
     onSettled: refresh,
@@ -133,14 +138,19 @@ function Controls({ one, id, mine, button, settled }: ControlsProps) {
           Hand back
         </button>
       ) : (
-        <button
-          type="button"
-          className="button button-main"
-          disabled={take.isPending || one.taken_by !== null}
-          onClick={() => take.mutate()}
+        <May
+          scope="annotations:write"
+          otherwise={one.taken_by === null ? null : <span className="text-muted">{held}</span>}
         >
-          {one.taken_by === null ? "Take over" : `${one.taken_by} has the controls`}
-        </button>
+          <button
+            type="button"
+            className="button button-main"
+            disabled={take.isPending || one.taken_by !== null}
+            onClick={() => take.mutate()}
+          >
+            {one.taken_by === null ? "Take over" : held}
+          </button>
+        </May>
       )}
     </>
   );
@@ -247,7 +257,7 @@ function Line({ label, placeholder, action, mono = false, onLine }: LineProps) {
 }
 
 function Working({ id }: { id: string }) {
-  const found = useQuery(trajectoryQuery(id));
+  const found = useQuery(trajectoryQuery(id, { awaited: true }));
   if (!found.data)
     return (
       <Panel title="Episode">

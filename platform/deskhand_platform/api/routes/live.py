@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Header, Query
 from fastapi.responses import Response, StreamingResponse
 
 from deskhand_platform.api.deps import Have, StillIn
@@ -19,6 +19,10 @@ from deskhand_sandbox.errors import LeaseExpired
 from deskhand_sandbox.manager.records import LeaseStatus
 
 router = APIRouter(tags=["sandboxes"])
+Opened = Annotated[
+    int,
+    Query(ge=0, description="how often before; a browser opens no second stream of the same address"),
+]
 FRESH = "no-store"
 
 
@@ -68,7 +72,7 @@ async def get_screen(have: Have, id: str, if_none_match: Annotated[str | None, H
     response_class=StreamingResponse,
     responses={200: {"content": {"multipart/x-mixed-replace": {}}}},
 )
-async def stream_screen(have: Have, still_in: StillIn, id: str) -> StreamingResponse:
+async def stream_screen(have: Have, still_in: StillIn, id: str, opened: Opened = 0) -> StreamingResponse:
     """Its screen whenever that changes, for an `<img>`, until the lease or the right to look on ends."""
     if await have.live.lease(id) is None:
         raise NotFound("lease", id)
