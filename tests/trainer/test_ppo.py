@@ -147,17 +147,17 @@ async def test_collect_warm_start_ppo_evaluate(
     load_bundle(outcome.best)
 
 
-def test_no_life_draws_the_replies_of_another(
+def test_no_life_and_no_engine_draws_the_replies_of_another(
     store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path
 ) -> None:
     folder, seeds = RunFolder(tmp_path), set[int]()
     # the first and the second die before their first checkpoint
     for _ in range(3):
-        begun = setting(store, spot, tiny.clone(), tmp_path / "run", seed=7)
+        begun = setting(store, spot, tiny.clone(), tmp_path / "run", seed=7, engines=2)
         loop = PpoLoop(replace(begun, life=folder.next_life()))
         loop.engine.close()
-        seeds.add(loop.engine.settings.seed)
-    assert len(seeds) == 3
+        seeds.update(engine.settings.seed for engine in loop.engine.engines)
+    assert len(seeds) == 6
 
 
 async def test_the_best_weights_are_those_that_the_checkpoint_knows_of(

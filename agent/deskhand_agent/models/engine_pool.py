@@ -21,35 +21,35 @@ class EnginePool:
 
     def __init__(self, engines: Sequence[LocalEngine]) -> None:
         """`engines`: at least one, of one policy, each with weights of its own; the pool closes them."""
-        self._engines = tuple(engines)
+        self.engines = tuple(engines)
         self._taking: LocalEngine | None = None
         """The engine that takes new weights just now."""
         self._one_update = threading.Lock()
 
     @property
     def processor_hash(self) -> str:
-        return self._engines[0].processor_hash
+        return self.engines[0].processor_hash
 
     @property
     def update(self) -> int:
         """How many online updates the oldest weights in use have seen."""
-        return min(engine.update for engine in self._engines)
+        return min(engine.update for engine in self.engines)
 
     @property
     def waiting(self) -> int:
         """Requests that are not answered yet, those whose replies are under way included."""
-        return sum(engine.waiting for engine in self._engines)
+        return sum(engine.waiting for engine in self.engines)
 
     @property
     def busy_s(self) -> float:
         """Seconds of computing, the mean of the engines'."""
-        return sum(engine.busy_s for engine in self._engines) / len(self._engines)
+        return sum(engine.busy_s for engine in self.engines) / len(self.engines)
 
     async def generate(self, request: CompletionRequest) -> Completion:
         """Draw one reply; see `InferenceEngine.generate`."""
         # `min` takes the first of equals: where all are free, the one whose pages and prompts are known
-        free = [engine for engine in self._engines if engine is not self._taking]
-        return await min(free or self._engines, key=lambda engine: engine.waiting).generate(request)
+        free = [engine for engine in self.engines if engine is not self._taking]
+        return await min(free or self.engines, key=lambda engine: engine.waiting).generate(request)
 
     def update_weights(self, state: Mapping[str, Tensor], *, update: int) -> None:
         """Take new weights, each engine once the replies under way there have ended; blocks until all have.
@@ -59,7 +59,7 @@ class EnginePool:
         """
         with self._one_update:
             try:
-                for engine in self._engines:
+                for engine in self.engines:
                     self._taking = engine
                     engine.update_weights(state, update=update)
             finally:
@@ -67,7 +67,7 @@ class EnginePool:
 
     def close(self) -> None:
         """Stop every engine; whoever still waits gets an `InferenceError`. Safe to call twice."""
-        for engine in self._engines:
+        for engine in self.engines:
             engine.close()
 
     async def __aenter__(self) -> EnginePool:
