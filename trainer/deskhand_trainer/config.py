@@ -390,7 +390,7 @@ class PpoConfig:
 
     @property
     def fits_value(self) -> bool:
-        """Whether the critic is fitted before the loop begins: PPO's is; REINFORCE's says nothing at first."""
+        """Whether the critic is fitted before the loop begins, as PPO's is; REINFORCE's says nothing then."""
         return self.value_pretraining.enabled and self.algorithm == "ppo" and self.by_critic
 
     @property
