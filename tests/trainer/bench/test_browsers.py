@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_trainer.bench.browsers import PageLoad, measured
+from deskhand_trainer.bench.browsers import (
+    PageLoad,
+    Played,
+    _figures,  # pyright: ignore[reportPrivateUsage]
+    measured,
+)
 from deskhand_trainer.bench.processor import processor_s
 from deskhand_trainer.bench.streaming import ASYNCHRONOUS, STREAMING, SYNCHRONOUS
 from deskhand_trainer.learner import Learner
@@ -41,6 +46,25 @@ def test_ways_differ_in_whom_they_wait_for_and_the_policy_stays_what_it_is() -> 
     assert [each.minimum_turns for each in told.values()] == [0, 0, LOAD.batch]
     for config in told.values():
         assert config.lr == config.critic_lr == config.weight_decay == 0.0
+
+
+def test_the_figures_say_of_every_way_how_it_did_and_what_was_asked() -> None:
+    """Of 100 s: 4 environments with an episode under way for 360 s in all, 40 s of learning."""
+    played = Played(
+        episodes=10, turns=50, began_s=100.0, ended_s=200.0, processor_s=20.0, busy_s=360.0, learning_s=40.0,
+        steps_s=[1.0] * 60, staleness=[0.5, 1.5],
+    )  # fmt: skip
+    runs = {way: [played] for way in (SYNCHRONOUS, ASYNCHRONOUS, STREAMING)}
+    figures = {f.name: f for f in _figures(runs, LOAD, 1, "c")}
+    assert figures["browser_async_vs_sync"].goal == ">= 3"
+    assert figures["browser_async_vs_sync"].met is False
+    assert figures["browser_whole_batches_vs_sync"].goal is None
+    assert figures["browser_learner_use"].value == pytest.approx(0.4)
+    for called in ("browser", "browser_synchronous", "browser_asynchronous"):
+        assert figures[f"{called}_env_use"].value == pytest.approx(0.9)
+        assert figures[f"{called}_p99_step_s"].value == pytest.approx(1.0)
+        assert figures[f"{called}_staleness"].value == pytest.approx(1.0)
+    assert figures["browser_env_use"].goal == ">= 0.95"
 
 
 def test_the_processor_time_of_what_was_started_counts_after_its_end_too() -> None:

@@ -49,5 +49,15 @@ def test_the_figures_say_what_they_are_of() -> None:
     assert {"env_use_vs_ideal", "async_vs_sync", "async_vs_independent_sync", "simulated_staleness"} <= set(
         figures
     )
-    assert figures["async_vs_sync"].goal == ">= 3"
+    for name in ("async_vs_sync", "async_vs_independent_sync"):
+        assert figures[name].goal == ">= 3"
+    for way in ("lock_step", "synchronous", "asynchronous", "streaming"):
+        assert figures[f"simulated_{way}_p99_ms"].value > 0
+    for way in ("lock_step", "synchronous", "asynchronous"):
+        assert 0 < figures[f"simulated_{way}_env_use"].value <= 1 + 1e-3
+    # who waits for every update learns from nothing that is old
+    assert {name for name in figures if name.endswith("staleness")} == {
+        "simulated_staleness",
+        "simulated_asynchronous_staleness",
+    }
     assert figures["env_use_vs_ideal"].config["environments"] == 4

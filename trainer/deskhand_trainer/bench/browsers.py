@@ -238,19 +238,18 @@ def _figures(
         for way, found in runs.items()
     ]  # fmt: skip
     streaming = runs[STREAMING]
-    for name, ours, other in (
-        ("browser_async_vs_sync", STREAMING, SYNCHRONOUS),
-        ("browser_whole_batches_vs_sync", ASYNCHRONOUS, SYNCHRONOUS),
+    for name, ours, other, goal in (
+        ("browser_async_vs_sync", STREAMING, SYNCHRONOUS, ">= 3"),
+        ("browser_whole_batches_vs_sync", ASYNCHRONOUS, SYNCHRONOUS, None),
     ):
         pairs = zip(runs[ours], runs[other], strict=True)
         note = f"turns learned from a minute, {ours} over {other}; {whose}: see browser_async_vs_sync_bound"
-        figures.append(spread(name, [_turns(a) / _turns(b) for a, b in pairs], "times", note=note, **told))
+        ratios = [_turns(a) / _turns(b) for a, b in pairs]
+        figures.append(spread(name, ratios, "times", goal=goal, note=note, **told))
+    for way, found in runs.items():
+        figures += _of_way(way, found, load, told)
     return [
         *figures,
-        spread(
-            "browser_env_use", [_use(seen, load) for seen in streaming], "share", goal=">= 0.95", **told,
-            note="streaming: time environments have an episode under way; ideal: all of it",
-        ),
         spread(
             "browser_learner_use", [seen.learning_s / seen.seconds for seen in streaming], "share", **told,
             note="streaming: time the learner computes and does not wait; 1: environments wait for it",
@@ -268,13 +267,24 @@ def _figures(
             "share", **told,
             note="of all cores, by programs that have nothing to do with it: far from 0, measure again",
         ),
+    ]  # fmt: skip
+
+
+def _of_way(way: str, found: Sequence[Played], load: PageLoad, told: Mapping[str, Any]) -> list[Figure]:
+    """How well it used its environments, how long its slowest turns took, and how old what it learned was."""
+    called, goal = ("browser", ">= 0.95") if way == STREAMING else (f"browser_{way}", None)
+    return [
         spread(
-            "browser_p99_step_s", [statistics.quantiles(seen.steps_s, n=100)[-1] for seen in streaming], "s",
-            note="streaming: 99th percentile of a turn, from asking for its reply to a still page", **told,
+            f"{called}_env_use", [_use(seen, load) for seen in found], "share", goal=goal, **told,
+            note=f"{way}: time environments have an episode under way; ideal: all of it",
         ),
         spread(
-            "browser_staleness", [statistics.fmean(seen.staleness) for seen in streaming], "updates", **told,
-            note="streaming: updates between the drawing of a turn and its learning, on average",
+            f"{called}_p99_step_s", [statistics.quantiles(seen.steps_s, n=100)[-1] for seen in found], "s",
+            note=f"{way}: 99th percentile of a turn, from asking for its reply to a still page", **told,
+        ),
+        spread(
+            f"{called}_staleness", [statistics.fmean(seen.staleness) for seen in found], "updates", **told,
+            note=f"{way}: updates between the drawing of a turn and its learning, on average",
         ),
     ]  # fmt: skip
 

@@ -297,33 +297,36 @@ def bench_streaming(load: Load, *, repeats: int, command: str, say: Callable[[st
         )
         for way, found in runs.items()
     ]  # fmt: skip
-    use = [seen.busy_s / (load.environments * seen.seconds) for seen in runs[STREAMING]]
-    figures.append(
-        spread(
-            "env_use_vs_ideal", use, "share", goal=">= 0.95", **told,
-            note="streaming: time environments have an episode under way, hung ones too; ideal: all of it",
-        )
-    )  # fmt: skip
-    for name, other, goal in (
-        ("async_vs_sync", LOCK_STEP, ">= 3"),
-        ("async_vs_independent_sync", SYNCHRONOUS, None),
-    ):
+    for name, other in (("async_vs_sync", LOCK_STEP), ("async_vs_independent_sync", SYNCHRONOUS)):
         pairs = zip(runs[STREAMING], runs[other], strict=True)
         ratios = [(a.turns / a.seconds) / (b.turns / b.seconds) for a, b in pairs]
         note = f"turns of finished episodes a minute, streaming over {other}"
-        figures.append(spread(name, ratios, "times", goal=goal, note=note, **told))
-    for way in (LOCK_STEP, STREAMING):
-        slowest = [statistics.quantiles(seen.steps_ms, n=100)[-1] for seen in runs[way]]
-        note = "99th percentile of a turn, waiting for others included"
-        name = f"simulated_{way.replace('-', '_')}_p99_ms"
-        figures.append(spread(name, slowest, "ms", note=note, **told))
-    ages = [age for seen in runs[STREAMING] for age in seen.staleness]
-    figures.append(
+        figures.append(spread(name, ratios, "times", goal=">= 3", note=note, **told))
+    for way, found in runs.items():
+        figures += _of_way(way, found, load, told)
+    return figures
+
+
+def _of_way(way: str, found: Sequence[Seen], load: Load, told: Mapping[str, Any]) -> list[Figure]:
+    """How well it used its environments, how long its slowest turns took, and how old what it learned was."""
+    called, goal = f"simulated_{way.replace('-', '_')}", None
+    names = {"use": f"{called}_env_use", "staleness": f"{called}_staleness"}
+    if way == STREAMING:
+        names, goal = {"use": "env_use_vs_ideal", "staleness": "simulated_staleness"}, ">= 0.95"
+    figures = [
         spread(
-            "simulated_staleness", [float(a) for a in ages], "updates", **told,
-            note="streaming: updates between an episode's begin and its learning",
-        )
-    )  # fmt: skip
+            names["use"], [seen.busy_s / (load.environments * seen.seconds) for seen in found], "share",
+            goal=goal, **told,
+            note=f"{way}: time environments have an episode under way, hung ones too; ideal: all of it",
+        ),
+        spread(
+            f"{called}_p99_ms", [statistics.quantiles(seen.steps_ms, n=100)[-1] for seen in found], "ms",
+            note="99th percentile of a turn, waiting for others included", **told,
+        ),
+    ]  # fmt: skip
+    if ages := [float(age) for seen in found for age in seen.staleness]:
+        note = f"{way}: updates between an episode's begin and its learning"
+        figures.append(spread(names["staleness"], ages, "updates", note=note, **told))
     return figures
 
 
