@@ -209,7 +209,13 @@ class EpisodeWorker:
                 )
                 async with told.lease(task.environment.kind, owner=owner) as sandbox:
                     ended += await branch_off(
-                        order, sandbox=sandbox, policy=policy, sink=noting, labels=labels, deadlines=deadlines
+                        order,
+                        sandbox=sandbox,
+                        policy=policy,
+                        sink=noting,
+                        labels=labels,
+                        deadlines=deadlines,
+                        self_check=done.self_check,
                     )
                 return self._judge(claimed, ended[0])
             await run_episodes(

@@ -27,7 +27,7 @@ from deskhand_platform.policies import PolicyMaker
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.settings import QuotaSettings, WorkerSettings
 from deskhand_platform.states import WorkState
-from deskhand_platform.task_orders import PolicyRef, QueuedTask, TaskOrder
+from deskhand_platform.task_orders import BranchRef, PolicyRef, QueuedTask, TaskOrder
 from deskhand_platform.worker import EpisodeWorker
 from deskhand_sandbox.base import Sandbox, SandboxSource
 from deskhand_sandbox.errors import HostUnreachable, LeaseUnavailable, SandboxDied, UnknownName
@@ -137,6 +137,26 @@ async def test_a_task_is_tried_again_where_its_policy_thinks_that_it_failed(
     kept = await store.trajectory(str(done.trajectory_id))
     assert [step.answer for step in kept.steps] == [NOT_DONE, TRY_AGAIN, None]
     assert kept.start.task.limits.turns == 7
+
+
+async def test_a_branch_is_doubted_as_its_policy_s_settings_say(
+    store: Store, sandboxes: SandboxSource, record_episode: Any
+) -> None:
+    class Doubts:
+        async def check(self, before: Context, step: Step, after: Observation) -> Check:
+            return Check(done=False)
+
+    async def make(_ref: PolicyRef) -> Deliberate:
+        return Deliberate(policy=GivesUp(), self_check=SelfCheck(checker=Doubts(), doubts=1))
+
+    task = make_task("fake/press-in-order", 1)
+    branch = BranchRef(trajectory_id=await record_episode(store, task=task), step=1)
+    async with working(store, make, sandboxes) as queue:
+        order = TaskOrder(task=task, policy=SCRIPTED, branch=branch)
+        done = await over(queue, await queue.submit(order))
+    assert done.state is WorkState.DONE, done.reason
+    kept = await store.trajectory(str(done.trajectory_id))
+    assert [step.answer for step in kept.steps] == [None, NOT_DONE, None]
 
 
 async def test_what_is_written_is_told_to_later_tasks_of_its_owner(

@@ -1769,7 +1769,8 @@ export interface paths {
          *
          *     The recorded actions are replayed from the seeded start and every screen is compared; of several episodes,
          *     the others begin at a snapshot where the sandbox keeps any. Their trajectories are labelled `branch_of`,
-         *     `shared_turns` and `branch_exact`: "no" where a screen differed on the way.
+         *     `shared_turns` and `branch_exact`: "no" where a screen differed on the way. Each is one attempt: the
+         *     policy takes `test_time.checks`, but neither `test_time.attempts` nor `notebook`.
          */
         post: operations["branch_trajectory"];
         delete?: never;
