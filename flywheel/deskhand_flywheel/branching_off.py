@@ -6,7 +6,7 @@ several, the others go on from a snapshot of where it arrived, if the sandbox ke
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from deskhand_agent.branching import BRANCH_OF, SHARED_TURNS, Branch
@@ -102,7 +102,16 @@ async def branch_off(
     return done
 
 
-def _broken(episodes: list[Trajectory]) -> bool:
+def cut_short(order: BranchOrder, done: Sequence[Trajectory]) -> str | None:
+    """Why there are fewer branches than ordered: the last one broke; None where there are as many."""
+    end = done[-1].end if done else None
+    if end is None or end.failure is None:
+        return None
+    broke = f"{end.failure}: {end.failure_detail}"
+    return f"{len(done) - 1} of {order.episodes} branches; the next one broke: {broke}"
+
+
+def _broken(episodes: Sequence[Trajectory]) -> bool:
     return bool(episodes) and (end := episodes[-1].end) is not None and end.failure is not None
 
 

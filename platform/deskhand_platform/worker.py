@@ -25,7 +25,7 @@ from deskhand_agent.test_time.deliberating import Deliberate
 from deskhand_agent.turn import Deadlines
 from deskhand_agent.types import Trajectory
 from deskhand_agent.worker import Job, WorkerSettings, run_episodes
-from deskhand_flywheel.branching_off import BranchOrder, branch_off
+from deskhand_flywheel.branching_off import BranchOrder, branch_off, cut_short
 from deskhand_flywheel.errors import FlywheelError, NotFound, NotReplayable, StoreUnavailable
 from deskhand_flywheel.store import Store
 from deskhand_platform import host_address
@@ -217,7 +217,10 @@ class EpisodeWorker:
                         deadlines=deadlines,
                         self_check=done.self_check,
                     )
-                return self._judge(claimed, ended[0])
+                ending = self._judge(claimed, ended[0])
+                if ending.state is WorkState.DONE and (why := cut_short(order, ended)) is not None:
+                    ending = replace(ending, reason=f"{ending.reason}; {why}" if ending.reason else why)
+                return ending
             await run_episodes(
                 [Job(task=task, labels=labels)],
                 source=told,
@@ -304,7 +307,16 @@ class EpisodeWorker:
             return
         end = ending.trajectory.end if ending.trajectory else None
         outcome = end.outcome if end else None
-        await self._queue.settle(claimed, self.name, ending.state, outcome=outcome, reason=ending.reason)
+        done = ending.trajectory if ending.state is WorkState.DONE else None
+        await self._queue.settle(
+            claimed,
+            self.name,
+            ending.state,
+            outcome=outcome,
+            reason=ending.reason,
+            # of branches the first: others have begun since
+            trajectory_id=done.id if done else None,
+        )
 
 
 def _short(why: str) -> Ending:
