@@ -957,6 +957,8 @@ export interface paths {
         /**
          * Answer Proposal
          * @description Accept what is about to be done, or do something else in its place.
+         *
+         *     What asks the user may be accepted with an answer: the agent is told it, and nobody else is asked.
          */
         post: operations["answer_proposal"];
         delete?: never;
@@ -4311,12 +4313,19 @@ export interface components {
          * ProposalAnswer
          * @description A person's word on it.
          * @example {
+         *       "answer": "",
          *       "reason": "the other button",
          *       "reply": "click(point='<point>80 149</point>')",
          *       "verdict": "replaced"
          *     }
          */
         ProposalAnswer: {
+            /**
+             * Answer
+             * @default
+             * @example
+             */
+            answer: string;
             /**
              * Reason
              * @default
@@ -4355,6 +4364,8 @@ export interface components {
              * @example 1767225600
              */
             asked_at_s: number;
+            /** Asks */
+            asks: string | null;
             /**
              * Id
              * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
@@ -11256,6 +11267,7 @@ export interface operations {
                      *           "answer_by_s": 0.5,
                      *           "answered_by": "text",
                      *           "asked_at_s": 1767225600,
+                     *           "asks": "text",
                      *           "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
                      *           "image": {
                      *             "digest": "a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef",
@@ -11365,6 +11377,7 @@ export interface operations {
                      *       "answer_by_s": 0.5,
                      *       "answered_by": "text",
                      *       "asked_at_s": 1767225600,
+                     *       "asks": "text",
                      *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
                      *       "image": {
                      *         "digest": "a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef",
@@ -11476,6 +11489,7 @@ export interface operations {
                      *       "answer_by_s": 0.5,
                      *       "answered_by": "text",
                      *       "asked_at_s": 1767225600,
+                     *       "asks": "text",
                      *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
                      *       "image": {
                      *         "digest": "a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef",
