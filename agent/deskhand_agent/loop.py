@@ -79,7 +79,8 @@ class Loop:
             if self.crossroads is not None:
                 kept = self.crossroads.passed(len(self.steps), decision, self.sandbox)
                 await within(self.deadlines.reset_s, kept, self._slow("a snapshot"))
-            result = await self.turns.run(decision.actions, observation)
+            told = "" if decision.review is None else decision.review.answer
+            result = await self.turns.run(decision.actions, observation, told=told)
             model_ms = (decided - asked - waited_s) * 1000
             act_ms = (time.monotonic() - decided) * 1000
             step = result.step(len(self.steps), observation, decision, model_ms=model_ms, act_ms=act_ms)

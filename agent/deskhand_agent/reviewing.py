@@ -40,6 +40,8 @@ class PersonsAnswer:
     thought: str | None = None
     """Thought aloud with them."""
     reason: str = ""
+    answer: str = ""
+    """Said to what is asked, where it is accepted; empty: nothing, and the episode's user answers."""
 
 
 class Reviewer(Protocol):
@@ -93,7 +95,13 @@ def reviewed(decision: Decision, answer: PersonsAnswer | None, *, waited_s: floa
     if answer is None:
         return replace(decision, review=Review(verdict=ReviewVerdict.UNANSWERED, by=None, waited_s=waited_s))
     if answer.actions is None:
-        review = Review(verdict=ReviewVerdict.ACCEPTED, by=answer.by, reason=answer.reason, waited_s=waited_s)
+        review = Review(
+            verdict=ReviewVerdict.ACCEPTED,
+            by=answer.by,
+            reason=answer.reason,
+            waited_s=waited_s,
+            answer=answer.answer,
+        )
         return replace(decision, review=review)
     proposed = Proposal(
         actions=decision.actions,

@@ -105,13 +105,14 @@ class TurnRunner:
         self._screen: Observation | None = None
         """All of the screen as it was last seen; None before that."""
 
-    async def run(self, actions: Sequence[Action], observation: Observation) -> TurnResult:
+    async def run(self, actions: Sequence[Action], observation: Observation, *, told: str = "") -> TurnResult:
         """Carry out the actions in order, until one fails or ends the episode, or its time is up.
 
         Where one fails or comes too late, keys and buttons that were held for it are let go of.
 
         Args:
             observation: what they were decided on; their coordinates are its pixels.
+            told: what a person beside the agent says to all that they ask; empty: the user answers.
 
         Raises:
             InfrastructureError: the computer or the verifier failed, or passed its deadline; the loan of
@@ -132,7 +133,7 @@ class TurnRunner:
                 result = replace(result, action_error=str(error))
             else:
                 if isinstance(action, ControlAction):
-                    result = await self._control(action, result)
+                    result = await self._control(action, result, told)
                 else:
                     result = await self._device(action, result)
             if result.action_error is not None:
@@ -170,7 +171,7 @@ class TurnRunner:
             stop=StopReason.TERMINATED if reward.terminated else None,
         )
 
-    async def _control(self, action: ControlAction, result: TurnResult) -> TurnResult:
+    async def _control(self, action: ControlAction, result: TurnResult, told: str) -> TurnResult:
         match action:
             case Answer(text=text):
                 return replace(result, answer=text)
@@ -178,6 +179,9 @@ class TurnRunner:
                 return replace(result, answer=text or result.answer, stop=StopReason.FINISHED)
             case Fail():
                 return replace(result, stop=StopReason.GAVE_UP)
+            case AskUser(question=question) if told:
+                self._user.told(question, told)
+                return replace(result, user_reply=told)
             case AskUser(question=question):
                 reply = await self._user.ask(question, remaining_s=self._remaining_s())
                 said = reply if result.user_reply is None else f"{result.user_reply} {reply}"

@@ -103,6 +103,9 @@ class Review:
     """For the person; the episode's own time stood still."""
     proposed: Proposal | None = None
     """What they replaced; None where they did not."""
+    answer: str = ""
+    """What they said to the question they accepted (`AskUser`), in the place of the episode's user; empty
+    where they said nothing, or nothing was asked."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

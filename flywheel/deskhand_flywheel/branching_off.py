@@ -6,11 +6,12 @@ several, the others go on from a snapshot of where it arrived, if the sandbox ke
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from deskhand_agent.branching import BRANCH_OF, SHARED_TURNS, Branch
 from deskhand_agent.episode import run_episode
+from deskhand_agent.test_time.checking import SelfCheck
 from deskhand_agent.turn import Deadlines
 from deskhand_agent.types import Policy, Step, StepSink, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel.errors import NotReplayable
@@ -52,11 +53,15 @@ async def branch_off(
     sink: StepSink,
     labels: Mapping[str, str],
     deadlines: Deadlines,
+    self_check: SelfCheck | None = None,
 ) -> list[Trajectory]:
     """Work the branches one after the other, until one breaks (`TrajectoryEnd.failure`); the first first.
 
     An episode is recorded from the moment it has arrived at the step: labelled with what it left
     (`branch_of`), how many turns they share, and whether they were the same to look at.
+
+    Args:
+        self_check: as `run_episode`'s; a branch is one attempt.
 
     Raises:
         NotReplayable: the recorded actions end the episode before the step.
@@ -87,6 +92,7 @@ async def branch_off(
             deadlines=deadlines,
             crossroads=keeper if keeps and not from_snapshot else None,
             branch=branch,
+            self_check=self_check,
         )
         if branch is None and not held.released and not _broken([episode]):
             taken = len(episode.steps)
@@ -96,7 +102,16 @@ async def branch_off(
     return done
 
 
-def _broken(episodes: list[Trajectory]) -> bool:
+def cut_short(order: BranchOrder, done: Sequence[Trajectory]) -> str | None:
+    """Why there are fewer branches than ordered: the last one broke; None where there are as many."""
+    end = done[-1].end if done else None
+    if end is None or end.failure is None:
+        return None
+    broke = f"{end.failure}: {end.failure_detail}"
+    return f"{len(done) - 1} of {order.episodes} branches; the next one broke: {broke}"
+
+
+def _broken(episodes: Sequence[Trajectory]) -> bool:
     return bool(episodes) and (end := episodes[-1].end) is not None and end.failure is not None
 
 

@@ -24,7 +24,7 @@ from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.states import ProposalState
 from deskhand_platform.tables import proposals
 from deskhand_platform.takeovers import Takeovers
-from deskhand_sandbox.types import Image
+from deskhand_sandbox.types import AskUser, Image
 
 POLL_S = 0.2
 KEPT_S = 24 * 3600.0
@@ -48,6 +48,12 @@ class Proposed:
     state: ProposalState
     answer: PersonsAnswer | None
     """None until a person answered."""
+
+    @property
+    def asks(self) -> str | None:
+        """What the policy asks its user, in its words: empty where it only calls; None: nothing."""
+        asked = [one.question for one in self.proposal.actions if isinstance(one, AskUser)]
+        return "\n".join(filter(None, asked)) if asked else None
 
 
 class Proposals:

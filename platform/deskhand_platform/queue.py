@@ -311,8 +311,14 @@ class TaskQueue:
         *,
         outcome: Outcome | None,
         reason: str | None,
+        trajectory_id: str | None = None,
     ) -> bool:
-        """Close a claimed task; False when the claim was lost meanwhile."""
+        """Close a claimed task; False when the claim was lost meanwhile.
+
+        Args:
+            trajectory_id: what the outcome is of; None: what began last.
+        """
+        of = {} if trajectory_id is None else {"trajectory_id": trajectory_id}
         return await self._update(
             claimed,
             worker,
@@ -320,6 +326,7 @@ class TaskQueue:
                 "state": state,
                 "outcome": None if outcome is None else encode(outcome),
                 "reason": reason,
+                **of,
                 "claimed_until_s": None,
                 "ended_at_s": time.time(),
             },

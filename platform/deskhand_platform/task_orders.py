@@ -77,7 +77,7 @@ class QueuedTask:
     """Of the latest attempt."""
     outcome: Outcome | None
     reason: str | None
-    """Why it failed, or ended without an outcome."""
+    """Why it failed, or ended without an outcome or with fewer branches than ordered."""
     created_at_s: float
     started_at_s: float | None
     ended_at_s: float | None

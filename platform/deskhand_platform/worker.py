@@ -14,7 +14,6 @@ import signal
 import socket
 import sys
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,18 +23,17 @@ from deskhand_agent.reviewing import REVIEWED, ReviewedPolicy
 from deskhand_agent.steering import SteeredPolicy
 from deskhand_agent.test_time.deliberating import Deliberate
 from deskhand_agent.turn import Deadlines
-from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
+from deskhand_agent.types import Trajectory
 from deskhand_agent.worker import Job, WorkerSettings, run_episodes
-from deskhand_flywheel.annotations import scorer_of
-from deskhand_flywheel.branching_off import BranchOrder, branch_off
+from deskhand_flywheel.branching_off import BranchOrder, branch_off, cut_short
 from deskhand_flywheel.errors import FlywheelError, NotFound, NotReplayable, StorageFull, StoreUnavailable
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import StepScore
 from deskhand_platform import host_address
 from deskhand_platform.accounts.quotas import Quotas, note_recorded
 from deskhand_platform.errors import PlatformError
 from deskhand_platform.lease_owners import lease_owner
 from deskhand_platform.lifeline import die_with_parent
+from deskhand_platform.noting import Noting
 from deskhand_platform.policies import PolicyMaker
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.queue import TaskQueue
@@ -188,7 +186,7 @@ class EpisodeWorker:
         review_s, owner = claimed.policy.waits_s, lease_owner(claimed.id)
         deadlines, labels = Deadlines(), {"task": claimed.id, **claimed.labels, "owner": claimed.owner}
         told = ToldSource(source)
-        noting = _Noting(
+        noting = Noting(
             self._sink, lambda start: self._queue.begun(claimed, self.name, start.id), attended=told.renew
         )
         over = asyncio.Event()
@@ -212,9 +210,18 @@ class EpisodeWorker:
                 )
                 async with told.lease(task.environment.kind, owner=owner) as sandbox:
                     ended += await branch_off(
-                        order, sandbox=sandbox, policy=policy, sink=noting, labels=labels, deadlines=deadlines
+                        order,
+                        sandbox=sandbox,
+                        policy=policy,
+                        sink=noting,
+                        labels=labels,
+                        deadlines=deadlines,
+                        self_check=done.self_check,
                     )
-                return self._judge(claimed, ended[0])
+                ending = self._judge(claimed, ended[0])
+                if ending.state is WorkState.DONE and (why := cut_short(order, ended)) is not None:
+                    ending = replace(ending, reason=f"{ending.reason}; {why}" if ending.reason else why)
+                return ending
             await run_episodes(
                 [Job(task=task, labels=labels)],
                 source=told,
@@ -248,7 +255,7 @@ class EpisodeWorker:
             await self._count(claimed.owner, noting.sizes)
         return self._judge(claimed, ended[-1])
 
-    async def _watch(self, noting: _Noting, told: ToldSource, over: asyncio.Event) -> None:
+    async def _watch(self, noting: Noting, told: ToldSource, over: asyncio.Event) -> None:
         """Renew the loan while a person holds the controls, whether they do something or think.
 
         It is told of the end, not cancelled: a call that is cut breaks its channel.
@@ -299,8 +306,18 @@ class EpisodeWorker:
         if ending.state is WorkState.QUEUED:
             await self._queue.put_back(claimed, self.name, ending.reason or "")
             return
-        outcome = ending.trajectory.end.outcome if ending.trajectory and ending.trajectory.end else None
-        await self._queue.settle(claimed, self.name, ending.state, outcome=outcome, reason=ending.reason)
+        end = ending.trajectory.end if ending.trajectory else None
+        outcome = end.outcome if end else None
+        done = ending.trajectory if ending.state is WorkState.DONE else None
+        await self._queue.settle(
+            claimed,
+            self.name,
+            ending.state,
+            outcome=outcome,
+            reason=ending.reason,
+            # of branches the first: others have begun since
+            trajectory_id=done.id if done else None,
+        )
 
 
 def _short(why: str) -> Ending:
@@ -309,55 +326,6 @@ def _short(why: str) -> Ending:
 
 def _late(claimed: QueuedTask) -> bool:
     return claimed.deadline_s is not None and claimed.deadline_s <= time.time()
-
-
-class _Noting:
-    """The store, which is also told of a reviewed step that a person found it good; says what has begun, and
-    when a person has spoken.
-
-    Counts the bytes of the pictures of each episode.
-    """
-
-    def __init__(
-        self,
-        sink: Store,
-        begun: Callable[[TrajectoryStart], Awaitable[None]],
-        *,
-        attended: Callable[[], Awaitable[None]],
-    ) -> None:
-        self._sink = sink
-        self._begun, self._attended = begun, attended
-        self.current = ""
-        """Id of the episode that began last; empty before one did."""
-        self.sizes: Counter[str] = Counter()
-
-    async def begin(self, start: TrajectoryStart) -> None:
-        await self._sink.begin(start)
-        await self._begun(start)
-        self.current = start.id
-        logs.note(trajectory=start.id)
-        log.info("an episode began")
-
-    async def step(self, trajectory_id: str, step: Step) -> None:
-        self.sizes[trajectory_id] += len(step.observation.screenshot.data or b"")
-        await self._sink.step(trajectory_id, step)
-        review = step.decision.review
-        if review is not None and review.by is not None:
-            # accepted, or their own: what was proposed instead stands in the review
-            mark = StepScore(
-                trajectory_id=trajectory_id,
-                step_index=step.index,
-                score=1.0,
-                scorer=scorer_of(review.by),
-                rationale=review.reason or None,
-            )
-            await self._sink.add_scores([mark])
-            await self._attended()
-
-    async def end(self, trajectory_id: str, end: TrajectoryEnd) -> None:
-        if end.final_observation is not None:
-            self.sizes[trajectory_id] += len(end.final_observation.screenshot.data or b"")
-        await self._sink.end(trajectory_id, end)
 
 
 async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:

@@ -24,7 +24,8 @@ from deskhand_agent.types import (
     StopReason,
     Trajectory,
 )
-from deskhand_sandbox.types import Click, Finish, Split
+from deskhand_agent.users import ENOUGH, NOBODY
+from deskhand_sandbox.types import AskUser, Click, Finish, Split
 
 WRONG, RIGHT = Click(x=50, y=50), Click(x=10, y=10)
 
@@ -66,6 +67,33 @@ def sampled(*actions: Any, **fields: Any) -> Decision:
         actions=actions, text="as sampled", thought="there", request=request, completion=completion,
         trainable=True, **fields,
     )  # fmt: skip
+
+
+async def test_a_question_that_is_accepted_with_an_answer_is_answered_by_the_person(
+    stub: SimpleNamespace,
+) -> None:
+    asks, done = (AskUser(question="Which?"), AskUser(question="")), sampled(Finish())
+    person = Person(
+        PersonsAnswer(by="ada", answer="The blue one."),
+        PersonsAnswer(by="ada"),
+        PersonsAnswer(by="ada", answer="Said to nothing that is asked."),
+    )
+    policy = stub.Policy(sampled(*asks), sampled(AskUser(question="Which?")), done)
+    played = await play(stub, policy, person)
+    assert [step.answer for step in played.steps] == ["The blue one.", NOBODY, None]
+    review = played.steps[0].decision.review
+    assert review is not None and (review.by, review.answer) == ("ada", "The blue one.")
+
+
+async def test_what_a_person_answers_counts_among_the_questions_and_is_heard_beyond_them(
+    stub: SimpleNamespace,
+) -> None:
+    asks = sampled(AskUser(question="Which?"))
+    said = [PersonsAnswer(by="ada", answer=f"answer {n}") for n in range(5)]
+    policy = stub.Policy(asks, asks, asks, asks, asks, asks, sampled(Finish()))
+    played = await play(stub, policy, Person(*said, PersonsAnswer(by="ada")))
+    answers = [step.answer for step in played.steps]
+    assert answers == [*(f"answer {n}" for n in range(5)), ENOUGH, None]
 
 
 async def test_what_a_person_replaces_is_done_and_kept_with_what_it_replaced(stub: SimpleNamespace) -> None:

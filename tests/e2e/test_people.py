@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
+from PIL import Image as Picture
 from playwright.sync_api import Browser, Page, Route, expect
 from served_platform import MARKUP, PATIENCE_MS, Platform, Signed, grow, in_a_thread, record
 
+from deskhand_agent.reviewing import PersonsAnswer
+from deskhand_agent.types import Context, Decision
 from deskhand_flywheel.review_rules import read_review_rules
 from deskhand_flywheel.types import StepScore
+from deskhand_platform.proposals import Proposals
+from deskhand_sandbox.pictures import encoded
+from deskhand_sandbox.types import AskUser, EnvironmentSpec, Observation, Task, VerifierSpec
 
 pytestmark = pytest.mark.browser
 SHOWN = "() => document.querySelector('img[alt=\"The screen, live\"]').naturalWidth > 0"
@@ -174,6 +182,32 @@ def begun(platform: Platform, body: dict[str, Any]) -> dict[str, Any]:
     """A submitted task whose episode has begun."""
     made = send(platform, "POST", "/v1/tasks", body)
     return until(lambda: (t := platform.get(f"/v1/tasks/{made['id']}"))["trajectory_id"] and t)
+
+
+def test_what_a_policy_asks_is_accepted_with_an_answer(platform: Platform, signed: Signed) -> None:
+    spec = EnvironmentSpec(kind="fake")
+    seen = Observation(screenshot=encoded(Picture.new("RGB", (160, 210))), captured_at_s=1.0, settled_ms=1.0)
+    context = Context(
+        task=Task(id="t", environment=spec, verifier=VerifierSpec(name="fake")),
+        instruction="Buy shoes.",
+        steps=(),
+        observation=seen,
+        trajectory_id="a",
+    )
+
+    async def ask() -> PersonsAnswer | None:
+        decision = Decision(actions=(AskUser(question=MARKUP),), text="call_user(content='…')")
+        async with await platform.store() as store:
+            return await Proposals(store).review(context, decision, within_s=PATIENCE_MS / 1000)
+
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(lambda: asyncio.run(ask()))
+        page = signed.open("/annotate")
+        panel = page.locator("section", has=page.get_by_role("heading", name="About to be done"))
+        expect(panel.get_by_test_id("asked")).to_have_text(MARKUP)
+        panel.get_by_label("Answer", exact=True).fill("The blue ones.")
+        panel.get_by_role("button", name="Accept").click()
+        assert asking.result() == PersonsAnswer(by="owner", answer="The blue ones.")
 
 
 def test_what_is_about_to_be_done_is_accepted_and_replaced(platform: Platform, signed: Signed) -> None:

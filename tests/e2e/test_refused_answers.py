@@ -181,7 +181,7 @@ def test_a_clone_is_sent_again_under_its_key_until_it_is_changed(page: Page) -> 
 def test_what_is_typed_outlives_a_poll_that_failed(page: Page) -> None:
     picture = {"digest": "", "format": "png", "width_px": 160, "height_px": 210, "url": "/none.png"}
     proposal = {"id": SOME, "trajectory_id": SOME, "step_index": 0, "instruction": "", "image": picture}
-    proposal |= {"thought": "", "text": "", "actions": [], "answer_by_s": 0.0}
+    proposal |= {"thought": "", "text": "", "actions": [], "asks": None, "answer_by_s": 0.0}
     polls, typed = re.compile("/v1/proposals$"), page.get_by_label(re.compile("or write the action"))
     page.route(polls, lambda route: route.fulfill(json={"items": [proposal]}))
     page.goto("/annotate")

@@ -14,7 +14,8 @@ import pytest
 from sqlalchemy import select
 
 from deskhand_agent.test_time.deliberating import Deliberate
-from deskhand_agent.types import Context, Decision, ReviewVerdict
+from deskhand_agent.types import Context, Decision, Policy, ReviewVerdict
+from deskhand_agent.users import NOBODY
 from deskhand_flywheel.opinions import opinions
 from deskhand_flywheel.store import Store
 from deskhand_platform.proposals import Proposals
@@ -28,7 +29,16 @@ from deskhand_platform.worker import EpisodeWorker
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import Click, EnvironmentSpec, Finish, Limits, Observation, Task, VerifierSpec
+from deskhand_sandbox.types import (
+    AskUser,
+    Click,
+    EnvironmentSpec,
+    Finish,
+    Limits,
+    Observation,
+    Task,
+    VerifierSpec,
+)
 
 DATABASES = ("sqlite", "postgresql")
 LIMITS = WorkerSettings(slots=1, attempts=1, claim_s=5.0, poll_s=0.02)
@@ -45,6 +55,17 @@ class Misses:
         return Decision(actions=(Click(x=0, y=0),), text="click(point='<point>0 0</point>')", thought="there")
 
 
+class Asks:
+    """Asks its user twice, and says that it is done."""
+
+    id = "asks"
+
+    async def act(self, context: Context) -> Decision:
+        if len(context.steps) == 2:
+            return Decision(actions=(Finish(text=""),), text="finished(content='')")
+        return Decision(actions=(AskUser(question="Which one?"),), text="call_user(content='Which one?')")
+
+
 @pytest.fixture
 async def sandboxes(tmp_path: Path) -> AsyncIterator[SandboxSource]:
     async with SandboxManager({"fake": PoolSettings(max_sandboxes=1)}, state_folder=tmp_path) as manager:
@@ -52,9 +73,11 @@ async def sandboxes(tmp_path: Path) -> AsyncIterator[SandboxSource]:
 
 
 @asynccontextmanager
-async def working(store: Store, source: SandboxSource) -> AsyncIterator[TaskQueue]:
+async def working(
+    store: Store, source: SandboxSource, policy: Policy | None = None
+) -> AsyncIterator[TaskQueue]:
     async def policies(_ref: PolicyRef) -> Deliberate:
-        return Deliberate(policy=Misses())
+        return Deliberate(policy=policy or Misses())
 
     queue, stop = TaskQueue(store.database), asyncio.Event()
     worker = EpisodeWorker(queue=queue, sink=store, policies=policies, sources=lambda: source, limits=LIMITS)
@@ -141,6 +164,28 @@ async def test_a_person_replaces_accepts_and_is_too_late(
     assert (await client.get("/v1/proposals")).json()["items"] == []
 
 
+async def test_a_person_answers_what_the_policy_asks(
+    client: httpx.AsyncClient, store: Store, sandboxes: SandboxSource
+) -> None:
+    async with working(store, sandboxes, Asks()) as queue:
+        queued = await submit(queue, 60.0)
+        first = await next_proposal(client)
+        assert first["asks"] == "Which one?"
+        path = f"/v1/proposals/{first['id']}/answer"
+        instead = {"verdict": "replaced", "reply": "click(point='<point>1 1</point>')", "answer": "Blue."}
+        refused = await client.post(path, json=instead)
+        assert (refused.status_code, refused.json()["error"]["field"]) == (422, "answer")
+        assert (await client.post(path, json={"verdict": "accepted", "answer": " The blue one. "})).is_success
+        second = await next_proposal(client, but=first["id"])
+        await client.post(f"/v1/proposals/{second['id']}/answer", json={"verdict": "accepted"})
+        third = await next_proposal(client, but=second["id"])
+        assert third["asks"] is None
+        await client.post(f"/v1/proposals/{third['id']}/answer", json={"verdict": "accepted"})
+        kept = await over(queue, queued)
+    steps = (await client.get(f"/v1/trajectories/{kept}/steps")).json()["items"]
+    assert [step["answer"] for step in steps] == ["The blue one.", NOBODY, None]
+
+
 async def test_who_answers_keeps_the_lease(store: Store, client: httpx.AsyncClient, tmp_path: Path) -> None:
     """Each answer is worth an hour more; a person who does not answer is not there."""
     now = 0.0
@@ -202,6 +247,8 @@ async def test_a_cancelled_episode_asks_nobody_any_more(
         ({"verdict": "perhaps"}, "verdict"),
         ({}, "verdict"),
         ({"verdict": "accepted", "reason": "x" * 10_001}, "reason"),
+        ({"verdict": "accepted", "answer": "The blue one."}, "answer"),
+        ({"verdict": "accepted", "answer": "x" * 1001}, "answer"),
     ],
 )
 async def test_an_answer_that_is_none_is_refused_and_the_policy_waits_on(

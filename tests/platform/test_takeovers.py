@@ -186,6 +186,17 @@ async def test_a_branch_is_queued_worked_and_linked(
     assert (await client.post("/v1/trajectories/none/branch", json={"step": 0})).status_code == 404
     wrong = await client.post(path, json={"step": 0, "policy": {"name": "nobody"}})
     assert wrong.json()["error"]["field"] == "policy.name"
+    for settings, field in (
+        ({"test_time": {"attempts": 2}}, "policy.settings.test_time.attempts"),
+        ({"notebook": True}, "policy.settings.notebook"),
+    ):
+        policy = {"name": "local", "settings": settings}
+        several = await client.post(path, json={"step": 1, "policy": policy})
+        assert (several.status_code, several.json()["error"]["field"]) == (422, field)
+    policy = {"name": "local", "settings": {"test_time": {"attempts": 1, "checks": 2}, "notebook": False}}
+    once = await client.post(path, json={"step": 1, "policy": policy})
+    assert once.status_code == 201
+    await client.delete(f"/v1/tasks/{once.json()['id']}")
     async with working(store, sandboxes) as queue:
         sent = await client.post(path, json={"step": 1, "labels": {"why": "to see"}, "episodes": 2})
         assert sent.status_code == 201 and sent.json()["branch_of"] == recorded

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from deskhand_agent.episode import TRY_AGAIN
+from deskhand_agent.errors import InferenceError
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.notebook import Notebook
 from deskhand_agent.test_time.checking import NOT_DONE, Check, SelfCheck
@@ -27,7 +28,7 @@ from deskhand_platform.policies import PolicyMaker
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.settings import QuotaSettings, WorkerSettings
 from deskhand_platform.states import WorkState
-from deskhand_platform.task_orders import PolicyRef, QueuedTask, TaskOrder
+from deskhand_platform.task_orders import BranchRef, PolicyRef, QueuedTask, TaskOrder
 from deskhand_platform.worker import EpisodeWorker
 from deskhand_sandbox.base import Sandbox, SandboxSource
 from deskhand_sandbox.errors import HostUnreachable, LeaseUnavailable, SandboxDied, UnknownName
@@ -137,6 +138,51 @@ async def test_a_task_is_tried_again_where_its_policy_thinks_that_it_failed(
     kept = await store.trajectory(str(done.trajectory_id))
     assert [step.answer for step in kept.steps] == [NOT_DONE, TRY_AGAIN, None]
     assert kept.start.task.limits.turns == 7
+
+
+async def test_a_branch_is_doubted_as_its_policy_s_settings_say(
+    store: Store, sandboxes: SandboxSource, record_episode: Any
+) -> None:
+    class Doubts:
+        async def check(self, before: Context, step: Step, after: Observation) -> Check:
+            return Check(done=False)
+
+    async def make(_ref: PolicyRef) -> Deliberate:
+        return Deliberate(policy=GivesUp(), self_check=SelfCheck(checker=Doubts(), doubts=1))
+
+    task = make_task("fake/press-in-order", 1)
+    branch = BranchRef(trajectory_id=await record_episode(store, task=task), step=1)
+    async with working(store, make, sandboxes) as queue:
+        order = TaskOrder(task=task, policy=SCRIPTED, branch=branch)
+        done = await over(queue, await queue.submit(order))
+    assert done.state is WorkState.DONE, done.reason
+    kept = await store.trajectory(str(done.trajectory_id))
+    assert [step.answer for step in kept.steps] == [None, NOT_DONE, None]
+
+
+async def test_branches_that_break_after_the_first_are_told_of(
+    store: Store, sandboxes: SandboxSource, record_episode: Any
+) -> None:
+    class LeavesAtTheThird(GivesUp):
+        asked = 0
+
+        async def act(self, context: Context) -> Decision:
+            self.asked += 1
+            if self.asked > 2:
+                raise InferenceError("the model is gone")
+            return await super().act(context)
+
+    task = make_task("fake/press-in-order", 1)
+    branch = BranchRef(trajectory_id=await record_episode(store, task=task), step=1, episodes=8)
+    async with working(store, always(LeavesAtTheThird()), sandboxes) as queue:
+        order = TaskOrder(task=task, policy=SCRIPTED, branch=branch)
+        done = await over(queue, await queue.submit(order))
+    assert (done.state, done.attempts) == (WorkState.DONE, 1)
+    assert done.reason == (
+        "2 of 8 branches; the next one broke: model_error: InferenceError: the model is gone"
+    )
+    first = await store.trajectory(str(done.trajectory_id))
+    assert done.outcome is not None and first.end is not None and first.end.outcome == done.outcome
 
 
 async def test_what_is_written_is_told_to_later_tasks_of_its_owner(

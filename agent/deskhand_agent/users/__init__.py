@@ -93,6 +93,10 @@ class Conversation:
         self._before.append((text, answer))
         return answer
 
+    def told(self, text: str, answer: str) -> None:
+        """Note what somebody beside the agent answered in the user's place."""
+        self._before.append((text, answer))
+
     async def _answered(self, text: str, within_s: float) -> str:
         question = Question(
             text=text, task=self._task, instruction=self._instruction, before=tuple(self._before)

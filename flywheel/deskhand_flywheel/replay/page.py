@@ -150,7 +150,8 @@ def _reviewed(review: Review) -> str:
         return f"Nobody looked at it within {review.waited_s:.0f} s."
     proposed = review.proposed
     instead = "" if proposed is None else ", ".join(map(describe, proposed.actions)) or "no action"
-    what = "accepted it" if proposed is None else f"did this in place of: {instead}"
+    accepted = "accepted it and answered" if review.answer else "accepted it"
+    what = accepted if proposed is None else f"did this in place of: {instead}"
     return f"{review.by} {what}. {review.reason}".strip()
 
 

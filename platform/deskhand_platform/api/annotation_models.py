@@ -13,6 +13,8 @@ from deskhand_platform.states import ProposalState
 
 LONGEST = 10_000
 """Characters of a reason or a note."""
+LONGEST_ANSWER = 1000
+"""Characters of what is said to an agent, which reads it at its later turns too."""
 
 
 class MarkBody(Incoming):
@@ -172,6 +174,8 @@ class ProposalModel(BaseModel):
     thought: str | None
     actions: list[ActionModel]
     """Empty where the reply held none."""
+    asks: str | None
+    """The question, where the actions ask the user: empty where they only call, None where they do not."""
     asked_at_s: float
     answer_by_s: float
     """Unix time after which the policy has its way."""
@@ -185,4 +189,6 @@ class ProposalAnswer(Incoming):
     verdict: Literal["accepted", "replaced"]
     reply: Annotated[str, Field(max_length=LONGEST)] = ""
     """What to do in its place, in the agent's grammar, thoughts first: "<think>…</think> click(…)"."""
+    answer: Annotated[str, Field(max_length=LONGEST_ANSWER)] = ""
+    """Said to what is asked, where that is accepted; empty: the task's details answer, if they can."""
     reason: Annotated[str, Field(max_length=LONGEST)] = ""

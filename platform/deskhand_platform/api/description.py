@@ -64,6 +64,7 @@ BODIES: Mapping[str, Mapping[str, Any]] = {
     "ProposalAnswer": {
         "verdict": "replaced",
         "reply": "click(point='<point>80 149</point>')",
+        "answer": "",
         "reason": "the other button",
     },
     "QuotaBody": {"tasks": 1000, "sandboxes": 4, "bytes": 10_000_000_000},

@@ -203,7 +203,7 @@ class SubmittedTask(BaseModel):
     """Of the latest attempt; None before it began."""
     outcome: OutcomeModel | None
     reason: str | None
-    """Why it failed, or ended without an outcome."""
+    """Why it failed, or ended without an outcome or with fewer branches than ordered."""
     created_at_s: float
     started_at_s: float | None
     ended_at_s: float | None

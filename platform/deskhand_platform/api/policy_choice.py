@@ -79,6 +79,28 @@ def check_solved(choice: PolicyChoice, task: Task) -> None:
         )
 
 
+def check_branching(choice: PolicyChoice) -> None:
+    """Refuse what a branch has no room for: it is one attempt, told the notes of the episode it leaves.
+
+    Args:
+        choice: as `check_policy` left it.
+
+    Raises:
+        InvalidField: several attempts, each from the start, or a notebook.
+    """
+    told = choice.settings.get(TEST_TIME, {})
+    if isinstance(told, dict) and told.get("attempts", 1) != 1:
+        raise InvalidField(
+            f"{FIELD}.{TEST_TIME}.attempts",
+            "a branch goes on from its step once, and a further attempt begins at the task's start: give 1",
+        )
+    if choice.settings.get(NOTEBOOK):
+        raise InvalidField(
+            f"{FIELD}.{NOTEBOOK}",
+            "a branch is told the notes of the episode it leaves, and keeps none: leave it out",
+        )
+
+
 async def check_kept(store: Store, choices: Iterable[tuple[str, PolicyChoice]]) -> None:
     """Refuse local policies that the store does not keep.
 

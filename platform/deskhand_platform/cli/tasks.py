@@ -255,6 +255,7 @@ def proposals(
 
 @app.command(
     epilog="Examples:  deskhand tasks answer ID   ·   "
+    "deskhand tasks answer ID --answer 'The blue one.'   ·   "
     "deskhand tasks answer ID --replace \"click(point='<point>40 52</point>')\" --reason 'It missed.'"
 )
 def answer(
@@ -263,10 +264,13 @@ def answer(
         str, typer.Option(help="what to do in its place, in the agent's grammar; accepted without")
     ] = "",
     reason: Annotated[str, typer.Option(help="why")] = "",
+    said: Annotated[
+        str, typer.Option("--answer", help="said to what it asks (call_user), which is accepted")
+    ] = "",
     url: Url = None,
 ) -> None:
     """Accept what a policy is about to do, or do something else in its place."""
-    answered = asked(lambda client: client.answer_proposal(id, replace or None, reason), url)
+    answered = asked(lambda client: client.answer_proposal(id, replace or None, reason, said), url)
     out.print(answered.state)
 
 

@@ -64,13 +64,16 @@ class AsyncAnnotations(AsyncConnection):
         """One of them; for a day also when it is over."""
         return await self._do(_proposal(id))
 
-    async def answer_proposal(self, id: str, replace: str | None = None, reason: str = "") -> ProposalModel:
+    async def answer_proposal(
+        self, id: str, replace: str | None = None, reason: str = "", answer: str = ""
+    ) -> ProposalModel:
         """Accept what a policy is about to do, or do something else in its place.
 
         Args:
             replace: what to do, in the agent's grammar, thoughts first; None: it is accepted as it stands.
+            answer: said to what is asked, where that is accepted; empty: nothing.
         """
-        return await self._do(_answer(id, replace, reason))
+        return await self._do(_answer(id, replace, reason, answer))
 
 
 class Annotations(Connection):
@@ -125,13 +128,16 @@ class Annotations(Connection):
         """One of them; for a day also when it is over."""
         return self._do(_proposal(id))
 
-    def answer_proposal(self, id: str, replace: str | None = None, reason: str = "") -> ProposalModel:
+    def answer_proposal(
+        self, id: str, replace: str | None = None, reason: str = "", answer: str = ""
+    ) -> ProposalModel:
         """Accept what a policy is about to do, or do something else in its place.
 
         Args:
             replace: what to do, in the agent's grammar, thoughts first; None: it is accepted as it stands.
+            answer: said to what is asked, where that is accepted; empty: nothing.
         """
-        return self._do(_answer(id, replace, reason))
+        return self._do(_answer(id, replace, reason, answer))
 
 
 def _annotations(id: str) -> Call[Said]:
@@ -189,8 +195,8 @@ def _proposal(id: str) -> Call[ProposalModel]:
     return calls.get(f"/v1/proposals/{calls.part(id)}", calls.reading(ProposalModel))
 
 
-def _answer(id: str, replace: str | None, reason: str) -> Call[ProposalModel]:
+def _answer(id: str, replace: str | None, reason: str, answer: str) -> Call[ProposalModel]:
     verdict = "accepted" if replace is None else "replaced"
-    body = {"verdict": verdict, "reply": replace or "", "reason": reason}
+    body = {"verdict": verdict, "reply": replace or "", "reason": reason, "answer": answer}
     path = f"/v1/proposals/{calls.part(id)}/answer"
     return Call(method="POST", path=path, read=calls.reading(ProposalModel), body=body, safe=False)

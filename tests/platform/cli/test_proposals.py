@@ -15,7 +15,7 @@ from deskhand_platform.proposals import Proposals
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
 from deskhand_sandbox.pictures import encoded
-from deskhand_sandbox.types import Click, EnvironmentSpec, Observation, Task, VerifierSpec
+from deskhand_sandbox.types import AskUser, Click, EnvironmentSpec, Observation, Task, VerifierSpec
 
 
 async def deskhand(url: str, token: str, *arguments: str) -> tuple[int | None, str]:
@@ -34,6 +34,7 @@ async def test_a_proposal_is_listed_and_replaced(services: Services, store: Stor
     task = Task(id="t", environment=EnvironmentSpec(kind="fake"), verifier=VerifierSpec(name="fake"))
     context = Context(task=task, instruction="Do it.", steps=(), observation=seen, trajectory_id="a")
     decision = Decision(actions=(Click(x=1, y=1),), text="click")
+    question = Decision(actions=(AskUser(question="Which?"),), text="call_user")
     asking = asyncio.create_task(Proposals(store).review(context, decision, within_s=600.0))
     listener = listen("127.0.0.1", 0)
     try:
@@ -46,8 +47,15 @@ async def test_a_proposal_is_listed_and_replaced(services: Services, store: Stor
             assert await deskhand(url, ada, "tasks", "answer", row.split()[0], *own) == (0, "answered\n")
             status, said = await deskhand(url, ada, "tasks", "answer", row.split()[0])
             assert status == 1 and "ada has answered already" in said
+            asked = asyncio.create_task(Proposals(store).review(context, question, within_s=600.0))
+            row = (await deskhand(url, ada, "tasks", "proposals"))[1].splitlines()[1]
+            assert "call_user(content='Which?')" in row
+            own = ("--answer", "The blue one.")
+            assert await deskhand(url, ada, "tasks", "answer", row.split()[0], *own) == (0, "answered\n")
     finally:
         listener.close()
     answer = await asking
     assert answer is not None and (answer.by, answer.reason) == ("ada", "It missed.")
     assert answer.actions == (Click(x=5, y=6),)
+    told = await asked
+    assert told is not None and (told.actions, told.answer) == (None, "The blue one.")

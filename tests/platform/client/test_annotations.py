@@ -10,7 +10,7 @@ from PIL import Image as Picture
 
 from deskhand_agent.types import Context, Decision
 from deskhand_flywheel.store import Store
-from deskhand_platform.client import AsyncDeskhand, Conflict, Deskhand, Missing, NotAllowed
+from deskhand_platform.client import AsyncDeskhand, Conflict, Deskhand, InvalidRequest, Missing, NotAllowed
 from deskhand_platform.proposals import Proposals
 from deskhand_platform.states import ProposalState
 from deskhand_sandbox.pictures import encoded
@@ -71,6 +71,8 @@ async def test_proposals_are_accepted_and_replaced(client: AsyncDeskhand, store:
         while len(waiting := [one async for one in client.proposals()]) < 2:
             await asyncio.sleep(0.02)
     assert (await client.proposal(waiting[0].id)).state is ProposalState.WAITING
+    with pytest.raises(InvalidRequest, match="nothing is asked"):
+        await client.answer_proposal(waiting[0].id, answer="The blue one.")
     accepted = await client.answer_proposal(waiting[0].id)
     assert (accepted.state, accepted.answered_by) == (ProposalState.ANSWERED, "owner")
     await client.answer_proposal(waiting[1].id, "click(point='<point>5 6</point>')", "It missed.")

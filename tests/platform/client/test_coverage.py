@@ -51,7 +51,8 @@ FILTERS = {
     "max_turns": 9, "since_s": 1.0, "until_s": 2.0,
 }  # fmt: skip
 GIVEN: dict[str, Any] = {
-    "about": "tasks", "action": "DELETE", "afresh": True, "after": 3, "annotator": "ada", "bytes": 1,
+    "about": "tasks", "action": "DELETE", "afresh": True, "after": 3, "annotator": "ada",
+    "answer": "blue", "bytes": 1,
     "cron": "0 3 * * *", "current": "the old one", "cursor": "c", "dataset": None, "deadline_s": 1.0,
     "delivery_id": "d", "digest": "0" * 64, "disabled": True, "enabled": False, "episodes": 2,
     "follow": False, "format": "parquet", "held_out": True, "html": False, "id": "an-id", "ids": ["an-id"],

@@ -60,13 +60,17 @@ function Waiting({ proposal }: { proposal: Proposal }) {
   const client = useQueryClient();
   const [reply, setReply] = useState("");
   const [pointed, setPointed] = useState<Gesture | null>(null);
+  const [said, setSaid] = useState("");
   const [reason, setReason] = useState("");
   const tell = useMutation({
     mutationFn: (verdict: "accepted" | "replaced") =>
       answer(
         api.POST("/v1/proposals/{id}/answer", {
           params: { path: { id: proposal.id } },
-          body: { verdict, reply: verdict === "replaced" ? reply : "", reason },
+          body:
+            verdict === "replaced"
+              ? { verdict, reply, answer: "", reason }
+              : { verdict, reply: "", answer: proposal.asks === null ? "" : said, reason },
         }),
       ),
     onSuccess: () => client.invalidateQueries({ queryKey: ["proposals"] }),
@@ -122,14 +126,37 @@ function Waiting({ proposal }: { proposal: Proposal }) {
           ) : null}
         </div>
         {yours ? null : (
-          <button
-            type="button"
-            className="button button-main self-start"
-            disabled={tell.isPending}
-            onClick={() => tell.mutate("accepted")}
+          <form
+            className="flex flex-col gap-2"
+            onSubmit={(event) => {
+              event.preventDefault();
+              tell.mutate("accepted");
+            }}
           >
-            Accept <kbd className="keycap text-ink">A</kbd>
-          </button>
+            {proposal.asks === null ? null : (
+              <>
+                {proposal.asks === "" ? (
+                  <p>It calls its user.</p>
+                ) : (
+                  <LongText testId="asked" text={proposal.asks} />
+                )}
+                <label className="flex flex-col gap-1">
+                  <span className="label">Answer</span>
+                  <input
+                    className="field"
+                    autoComplete="off"
+                    maxLength={1000}
+                    placeholder="Left empty, the task's details answer, if they can"
+                    value={said}
+                    onChange={(event) => setSaid(event.target.value)}
+                  />
+                </label>
+              </>
+            )}
+            <button type="submit" className="button button-main self-start" disabled={tell.isPending}>
+              Accept <kbd className="keycap text-ink">A</kbd>
+            </button>
+          </form>
         )}
         <form
           className="flex flex-col gap-2 border-t border-line pt-3"

@@ -957,6 +957,8 @@ export interface paths {
         /**
          * Answer Proposal
          * @description Accept what is about to be done, or do something else in its place.
+         *
+         *     What asks the user may be accepted with an answer: the agent is told it, and nobody else is asked.
          */
         post: operations["answer_proposal"];
         delete?: never;
@@ -1769,7 +1771,8 @@ export interface paths {
          *
          *     The recorded actions are replayed from the seeded start and every screen is compared; of several episodes,
          *     the others begin at a snapshot where the sandbox keeps any. Their trajectories are labelled `branch_of`,
-         *     `shared_turns` and `branch_exact`: "no" where a screen differed on the way.
+         *     `shared_turns` and `branch_exact`: "no" where a screen differed on the way. Each is one attempt: the
+         *     policy takes `test_time.checks`, but neither `test_time.attempts` nor `notebook`.
          */
         post: operations["branch_trajectory"];
         delete?: never;
@@ -4310,12 +4313,19 @@ export interface components {
          * ProposalAnswer
          * @description A person's word on it.
          * @example {
+         *       "answer": "",
          *       "reason": "the other button",
          *       "reply": "click(point='<point>80 149</point>')",
          *       "verdict": "replaced"
          *     }
          */
         ProposalAnswer: {
+            /**
+             * Answer
+             * @default
+             * @example
+             */
+            answer: string;
             /**
              * Reason
              * @default
@@ -4354,6 +4364,8 @@ export interface components {
              * @example 1767225600
              */
             asked_at_s: number;
+            /** Asks */
+            asks: string | null;
             /**
              * Id
              * @example 01900b4a7c3e7d2f9c4b1a2d3e4f5a6b
@@ -11255,6 +11267,7 @@ export interface operations {
                      *           "answer_by_s": 0.5,
                      *           "answered_by": "text",
                      *           "asked_at_s": 1767225600,
+                     *           "asks": "text",
                      *           "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
                      *           "image": {
                      *             "digest": "a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef",
@@ -11364,6 +11377,7 @@ export interface operations {
                      *       "answer_by_s": 0.5,
                      *       "answered_by": "text",
                      *       "asked_at_s": 1767225600,
+                     *       "asks": "text",
                      *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
                      *       "image": {
                      *         "digest": "a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef",
@@ -11475,6 +11489,7 @@ export interface operations {
                      *       "answer_by_s": 0.5,
                      *       "answered_by": "text",
                      *       "asked_at_s": 1767225600,
+                     *       "asks": "text",
                      *       "id": "01900b4a7c3e7d2f9c4b1a2d3e4f5a6b",
                      *       "image": {
                      *         "digest": "a8d547d563ac3ff284e8a659a9a0003f71db7a2624b5230ad4b6f41f47fd1fef",

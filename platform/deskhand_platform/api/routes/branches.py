@@ -9,7 +9,7 @@ from deskhand_flywheel.errors import NotReplayable
 from deskhand_platform.api.deps import Have, Who
 from deskhand_platform.api.live_models import BranchBody
 from deskhand_platform.api.models import SubmittedTask
-from deskhand_platform.api.policy_choice import check_kept, check_policy, check_solved
+from deskhand_platform.api.policy_choice import check_branching, check_kept, check_policy, check_solved
 from deskhand_platform.api.routes.tasks import shown
 from deskhand_platform.api.wanted import check_labels
 from deskhand_platform.errors import InvalidField
@@ -24,10 +24,12 @@ async def branch_trajectory(have: Have, who: Who, id: str, body: BranchBody) -> 
 
     The recorded actions are replayed from the seeded start and every screen is compared; of several episodes,
     the others begin at a snapshot where the sandbox keeps any. Their trajectories are labelled `branch_of`,
-    `shared_turns` and `branch_exact`: "no" where a screen differed on the way.
+    `shared_turns` and `branch_exact`: "no" where a screen differed on the way. Each is one attempt: the
+    policy takes `test_time.checks`, but neither `test_time.attempts` nor `notebook`.
     """
     check_labels(body.labels)
     check_policy(body.policy, have.settings.jobs.endpoints, who.scopes)
+    check_branching(body.policy)
     await check_kept(have.store, [("", body.policy)])
     trajectory = await have.store.trajectory(id)
     task = trajectory.start.task

@@ -37,11 +37,17 @@ async def get_proposal(have: Have, id: str) -> ProposalModel:
 
 @router.post("/proposals/{id}/answer")
 async def answer_proposal(have: Have, user: User, id: str, body: ProposalAnswer) -> ProposalModel:
-    """Accept what is about to be done, or do something else in its place."""
+    """Accept what is about to be done, or do something else in its place.
+
+    What asks the user may be accepted with an answer: the agent is told it, and nobody else is asked.
+    """
+    said = body.answer.strip()
+    if said and (body.verdict != "accepted" or (await have.proposals.get(id)).asks is None):
+        raise InvalidField("answer", "nothing is asked: only a question that is accepted takes an answer")
     if body.verdict == "accepted":
         if body.reply.strip():
             raise InvalidField("reply", "what is accepted is done as it stands; to change it, send replaced")
-        answer = PersonsAnswer(by=user, reason=body.reason)
+        answer = PersonsAnswer(by=user, reason=body.reason, answer=said)
     else:
         screen = (await have.proposals.get(id)).screenshot
         answer = replacement(body, user, screen)
@@ -78,6 +84,7 @@ def shown(proposed: Proposed) -> ProposalModel:
         text=proposal.text,
         thought=proposal.thought,
         actions=[action_model(action) for action in proposal.actions],
+        asks=proposed.asks,
         asked_at_s=proposed.asked_at_s,
         answer_by_s=proposed.answer_by_s,
         state=proposed.state,
