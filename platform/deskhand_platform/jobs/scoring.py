@@ -233,19 +233,23 @@ async def calibrate(place: Place, order: CalibrateOrder, progress: Progress) -> 
         UnknownPolicy, RewardModelError: there is no such model, or it is damaged.
         NoLabels: there is nothing to measure it on.
     """
+    from deskhand_trainer.prm.keeping import trained_on
     from deskhand_trainer.prm.material import measuring_material, refuse_one_kind
     from deskhand_trainer.prm.scaling import calibrate as fit
 
     config = replace(score_config({"labels": [*order.sources]}), inexact=order.inexact)
     of, left_out = TrajectoryFilter(task_ids=_tasks(order.tasks)), LeftOut()
     async with place.store() as store, _loaded(store, order.model) as (record, model):
+        never = await trained_on(store, record.metadata, of)
         material = await measuring_material(
-            store, config, of, progress=partial(progress, "episodes"), on_damaged=left_out
+            store, config, of, never=never, progress=partial(progress, "episodes"), on_damaged=left_out
         )
         left_out.refuse_all(material)
-        refuse_one_kind(material.targets)
+        if not material.passed_over:
+            # what was trained on had labels of both kinds
+            refuse_one_kind(material.targets)
         by_people = replace(config, labels=("human",))
-        marked = await measuring_material(store, by_people, of, on_damaged=left_out)
+        marked = await measuring_material(store, by_people, of, never=never, on_damaged=left_out)
         calibrated, done = await asyncio.to_thread(fit, model, material, marked, record.metadata)
         kept: str | None = None
         if order.keep:
@@ -253,7 +257,9 @@ async def calibrate(place: Place, order: CalibrateOrder, progress: Progress) -> 
                 await asyncio.to_thread(calibrated.save, folder / "model")
                 metadata = {**record.metadata, "scorer": done.scorer, "calibration": _json(asdict(done))}
                 kept = (await store.keep_policy(folder / "model", parent_id=record.id, metadata=metadata)).id
-    return _json({"model": kept, **asdict(done), "left_out": left_out.counts})
+    older = f"beyond the newest {config.max_trajectories} labelled"
+    counts = {**left_out.counts, **({older: material.cut} if material.cut else {})}
+    return _json({"model": kept, **asdict(done), "left_out": counts})
 
 
 @asynccontextmanager

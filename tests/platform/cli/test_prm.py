@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from deskhand_flywheel.prm.labelling import LabelSettings, label_store
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore
 from deskhand_platform.cli.app import main
+from deskhand_platform.jobs import scoring
+from deskhand_platform.jobs.scoring import score_config
 from deskhand_platform.settings import load_settings
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.pictures import encoded
@@ -104,7 +107,9 @@ async def label(home: Path) -> None:
         await store.add_scores(marks)
 
 
-def test_from_episodes_to_a_calibrated_model(tmp_path: Path, deskhand: Any) -> None:
+def test_from_episodes_to_a_calibrated_model(
+    tmp_path: Path, deskhand: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path / "home"
     policy = asyncio.run(play(home))
     # an oracle loses nothing it could still win, and wins nothing that is lost: one kind of label
@@ -142,6 +147,15 @@ def test_from_episodes_to_a_calibrated_model(tmp_path: Path, deskhand: Any) -> N
     plot = tmp_path / "plot.png"
     status, printed, _ = deskhand("prm", "calibrate", trained["model"], "--no-keep", "--plot", str(plot))
     assert status == 0 and "nothing was kept" in printed and plot.exists()
+
+    # two of the twelve starts were not trained on: they alone are counted against what is read
+    monkeypatch.setattr(
+        scoring, "score_config", lambda settings: replace(score_config(settings), max_trajectories=1)
+    )
+    of_people = ("prm", "calibrate", trained["model"], "--labels", "human", "--no-keep", "--json")
+    status, printed, told = deskhand(*of_people)
+    assert status == 0 and json.loads(printed)["left_out"] == {"beyond the newest 1 labelled": 1}
+    assert "left out 1: beyond the newest 1 labelled" in told
 
 
 async def spoil(home: Path) -> dict[str, str]:

@@ -27,8 +27,14 @@ from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Press, Split, Task
 from deskhand_trainer.prm.config import ScoreConfig
-from deskhand_trainer.prm.keeping import was_trained_on
-from deskhand_trainer.prm.material import measuring_material, part, refuse_one_kind, training_material
+from deskhand_trainer.prm.keeping import trained_on, was_trained_on
+from deskhand_trainer.prm.material import (
+    measuring_material,
+    part,
+    refuse_one_kind,
+    training_material,
+    unit_name,
+)
 
 LABELLED = ScoreConfig(labels=("monte-carlo",))
 OUTCOMES = ScoreConfig(labels=("outcome",))
@@ -120,6 +126,21 @@ async def test_episodes_that_cannot_be_read_are_left_out_and_told_of(
             ids[0]: MalformedRecord,
             ids[1]: UnknownSchemaVersion,
         }
+
+
+@pytest.mark.parametrize("unit", ["task", "start", "trajectory"])
+async def test_what_was_trained_on_takes_no_place_of_what_is_measured(
+    store: Store, walks: list[Trajectory], unit: Any
+) -> None:
+    told: dict[str, Any] = {"unit": unit, "trained": sorted({unit_name(t, unit) for t in walks[4:-1]})}
+    never = await trained_on(store, told, TrajectoryFilter())
+    assert never == {t.id for t in walks if was_trained_on(told, t)}
+    unseen = [t.id for t in (*walks[:4], walks[-1])]
+    config = replace(LABELLED, max_trajectories=2)
+    material = await measuring_material(store, config, TrajectoryFilter(), never=never)
+    assert [t.id for t in material.trajectories] == unseen[-2:]
+    assert (material.passed_over, material.cut) == (6, 3)
+    assert len(await trained_on(store, {}, TrajectoryFilter())) == len(walks)
 
 
 async def test_tasks_are_kept_whole_and_few_tasks_by_their_starts(walks: list[Trajectory]) -> None:
