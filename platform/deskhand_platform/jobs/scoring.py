@@ -237,7 +237,7 @@ async def calibrate(place: Place, order: CalibrateOrder, progress: Progress) -> 
     from deskhand_trainer.prm.material import measuring_material, refuse_one_kind
     from deskhand_trainer.prm.scaling import calibrate as fit
 
-    config = replace(score_config({"labels": [*order.sources]}), inexact=order.inexact)
+    config = score_config({"labels": [*order.sources], "judge": order.judge, "inexact": order.inexact})
     of, left_out = TrajectoryFilter(task_ids=_tasks(order.tasks)), LeftOut()
     async with place.store() as store, _loaded(store, order.model) as (record, model):
         never = await trained_on(store, record.metadata, of)
@@ -248,7 +248,7 @@ async def calibrate(place: Place, order: CalibrateOrder, progress: Progress) -> 
         if not material.passed_over:
             # what was trained on had labels of both kinds
             refuse_one_kind(material.targets)
-        by_people = replace(config, labels=("human",))
+        by_people = replace(config, labels=("human",), judge="")
         marked = await measuring_material(store, by_people, of, never=never, on_damaged=left_out)
         calibrated, done = await asyncio.to_thread(fit, model, material, marked, record.metadata)
         kept: str | None = None

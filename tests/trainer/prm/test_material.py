@@ -21,11 +21,13 @@ from deskhand_flywheel.errors import (
 )
 from deskhand_flywheel.prm.targets import StepTarget
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import StepValue, TrajectoryFilter
+from deskhand_flywheel.types import StepScore, StepValue, TrajectoryFilter
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Press, Split, Task
+from deskhand_trainer.config_parsing import parse_config
+from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.prm.config import ScoreConfig
 from deskhand_trainer.prm.keeping import trained_on, was_trained_on
 from deskhand_trainer.prm.material import (
@@ -86,6 +88,24 @@ async def test_held_out_tasks_and_seeds_are_never_trained_on(store: Store, walks
     assert len(newest.trajectories) == 4
     nobody = await training_material(store, replace(LABELLED, labels=("human",)))
     assert nobody.trajectories == () and nobody.targets == {}
+
+
+async def test_a_judge_is_named_in_full_and_where_judges_are_asked(
+    store: Store, walks: list[Trajectory]
+) -> None:
+    await store.add_scores(
+        StepScore(trajectory_id=t.id, step_index=0, score=score, scorer=f"judge:{name}", scored_at_s=score)
+        for t in walks[:2]
+        for name, score in (("a@1", 0.0), ("b@1", 1.0))
+    )
+    for name, label in (("", 1.0), ("judge:a@1", 0.0)):
+        config = parse_config(ScoreConfig, {"labels": ["judge"], "judge": name})
+        material = await training_material(store, config)
+        assert [target.label for target in material.targets.values()] == [label, label]
+    for labels, name in ((["judge"], "a@1"), (["judge"], "human:ann"), (["monte-carlo"], "judge:a@1")):
+        with pytest.raises(ConfigError, match="judge: ") as refused:
+            parse_config(ScoreConfig, {"labels": labels, "judge": name})
+        assert refused.value.field == "judge"
 
 
 async def test_marks_of_an_episode_without_a_verdict_count_beside_outcomes(

@@ -158,7 +158,11 @@ async def _read(
     on_damaged: OnDamaged | None,
 ) -> Material:
     sources = [LabelSource(each) for each in config.labels]
-    told: dict[str, Any] = {"labeller": config.labeller or None, "inexact": config.inexact}
+    told: dict[str, Any] = {
+        "labeller": config.labeller or None,
+        "judge": config.judge or None,
+        "inexact": config.inexact,
+    }
     ids = await ids_of(store, chosen, config.runs)
     # of outcomes the verdict alone tells, without reading every step
     marking = [each for each in sources if each is not LabelSource.OUTCOME]

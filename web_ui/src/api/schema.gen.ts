@@ -2382,6 +2382,12 @@ export interface components {
              */
             inexact: boolean;
             /**
+             * Judge
+             * @default
+             * @example judge:m@1f0c
+             */
+            judge: string;
+            /**
              * Keep
              * @default true
              */
