@@ -176,7 +176,7 @@ async def train(place: Place, order: TrainOrder, progress: Progress) -> Outcome:
     from deskhand_flywheel.prm.scoring import ProcessRewardModel
     from deskhand_trainer.prm.keeping import about, figures_of
     from deskhand_trainer.prm.material import refuse_one_kind, training_material
-    from deskhand_trainer.prm.train import train_reward_model
+    from deskhand_trainer.prm.train import RATIONALES_LEFT_OUT, train_reward_model
 
     config, left_out = score_config(order.settings), LeftOut()
     async with place.store() as store, _scratch() as folder:
@@ -196,7 +196,9 @@ async def train(place: Place, order: TrainOrder, progress: Progress) -> Outcome:
         await asyncio.to_thread(model.save, folder / "model")
         metadata = {**about(config, trained.report, material), "scorer": model.scorer}
         kept = await store.keep_policy(folder / "model", parent_id=named.id, metadata=metadata)
-    return _json({"model": kept.id, **figures_of(trained.report), "left_out": left_out.counts})
+    silent = trained.report.rationales_left_out
+    counts = {**left_out.counts, **({RATIONALES_LEFT_OUT: silent} if silent else {})}
+    return _json({"model": kept.id, **figures_of(trained.report), "left_out": counts})
 
 
 def score_config(settings: Mapping[str, Any]) -> ScoreConfig:

@@ -131,6 +131,16 @@ def test_from_episodes_to_a_calibrated_model(
     # whether it says something of unseen starts after so few walks is chance
     assert trained["unit"] == "start" and 0 < trained["loss"] < 2 * trained["base_loss"]
 
+    assert (trained["rationales"], trained["rationales_left_out"], trained["left_out"]) == (0, 0, {})
+    by_people = ("--labels", "human", "--set", "epochs=1", "--json")
+    status, printed, told = deskhand("prm", "train", "--policy", policy, *by_people)
+    counted = json.loads(printed)
+    assert status == 0 and counted["rationales"] == 0
+    assert counted["rationales_left_out"] == counted["train_steps"] > 0
+    why = "rationales: rationale_weight, with a trunk_lr, learns them"
+    assert counted["left_out"] == {why: counted["train_steps"]}
+    assert f"left out {counted['train_steps']}: {why}" in told
+
     status, printed, _ = deskhand("prm", "score", trained["model"], "--json")
     scored = json.loads(printed)
     assert status == 0 and scored["scored"] == 12
