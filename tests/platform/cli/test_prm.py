@@ -32,6 +32,7 @@ from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Press, Split
+from deskhand_trainer.prm.config import ScoreConfig
 
 torch.set_num_threads(1)
 TASK = "worlds/chain"
@@ -159,9 +160,10 @@ def test_from_episodes_to_a_calibrated_model(
     assert status == 0 and "nothing was kept" in printed and plot.exists()
 
     # two of the twelve starts were not trained on: they alone are counted against what is read
-    monkeypatch.setattr(
-        scoring, "score_config", lambda settings: replace(score_config(settings), max_trajectories=1)
-    )
+    def one(settings: dict[str, Any]) -> ScoreConfig:
+        return replace(score_config(settings), max_trajectories=1)
+
+    monkeypatch.setattr(scoring, "score_config", one)
     of_people = ("prm", "calibrate", trained["model"], "--labels", "human", "--no-keep", "--json")
     status, printed, told = deskhand(*of_people)
     assert status == 0 and json.loads(printed)["left_out"] == {"beyond the newest 1 labelled": 1}
