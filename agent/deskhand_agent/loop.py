@@ -87,10 +87,7 @@ class Loop:
             observation = result.observation
             answer = result.answer if result.answer is not None else answer
             seen = Seen(before=context, step=step, after=observation)
-            stop = result.stop
-            if stop is StopReason.FINISHED and await self.checks.doubt(seen):
-                stop = None
-            stop = stop or await self.rules.after((*self.steps[self.began :], seen.step))
+            stop = await self._stop(seen, result.stop)
             if stop is None:
                 await self._record(seen.step)
                 continue
@@ -117,6 +114,16 @@ class Loop:
     async def _record(self, step: Step) -> None:
         await self.sink.step(self.start.id, step)
         self.steps.append(step)
+
+    async def _stop(self, seen: Seen, stop: StopReason | None) -> StopReason | None:
+        """What ends the attempt after a step, which is kept where that cannot be told."""
+        try:
+            if stop is StopReason.FINISHED and await self.checks.doubt(seen):
+                stop = None
+            return stop or await self.rules.after((*self.steps[self.began :], seen.step))
+        except BaseException:
+            await self._record(seen.step)
+            raise
 
     async def _judged(self, seen: Seen, stop: StopReason, answer: str | None) -> TrajectoryEnd | None:
         """The end after a step, which is kept whatever comes; None: another attempt, which it says."""

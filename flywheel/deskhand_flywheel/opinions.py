@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, false, or_, select, tuple_
+from sqlalchemy import ColumnElement, FromClause, exists, false, or_, select, tuple_
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.filters import matches
@@ -36,12 +36,14 @@ async def opinions(
     chosen: TrajectoryFilter | None = None,
     *,
     sources: Sequence[str] = (HUMAN, JUDGE),
+    newest: bool = False,
 ) -> AsyncGenerator[Opinion]:
     """Every one on a step of a whole trajectory, by trajectory, step and source.
 
     Args:
         sources: kinds of scorers ("human", "judge", "prm") or whole names of scorers; the versions of a judge
             are told apart by their names.
+        newest: of each step only the last word of them.
 
     Raises:
         StoreUnavailable: the database does not answer.
@@ -55,6 +57,8 @@ async def opinions(
         .order_by(table.c.trajectory_id, table.c.step_index, table.c.scorer)
         .limit(_PAGE)
     )
+    if newest:
+        query = query.where(~_spoken_of_later(sources))
     after: tuple[str, int, str] | None = None
     while True:
         page = query if after is None else query.where(key > tuple_(*after))
@@ -67,8 +71,19 @@ async def opinions(
         after = (rows[-1].trajectory_id, rows[-1].step_index, rows[-1].scorer)
 
 
-def spoken_by(sources: Sequence[str]) -> ColumnElement[bool]:
+def _spoken_of_later(sources: Sequence[str]) -> ColumnElement[bool]:
+    """One of them scored the same step later; of scores at one time that by the last name is the latest."""
+    table, later = tables.scores, tables.scores.alias()
+    return exists().where(
+        later.c.trajectory_id == table.c.trajectory_id,
+        later.c.step_index == table.c.step_index,
+        spoken_by(sources, later),
+        tuple_(later.c.scored_at_s, later.c.scorer) > tuple_(table.c.scored_at_s, table.c.scorer),
+    )
+
+
+def spoken_by(sources: Sequence[str], scores: FromClause = tables.scores) -> ColumnElement[bool]:
     """Scores of these kinds of scorers, or of scorers of these names."""
-    scorer = tables.scores.c.scorer
+    scorer = scores.c.scorer
     kinds = [scorer.startswith(f"{each}:", autoescape=True) for each in sources if ":" not in each]
     return or_(false(), scorer.in_(sources), *kinds)

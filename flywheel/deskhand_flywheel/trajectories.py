@@ -148,6 +148,13 @@ class Trajectories(Recording):
         async with self.database.read() as connection:
             return tuple((await connection.scalars(query)).all())
 
+    async def starts(self, chosen: TrajectoryFilter | None = None) -> dict[str, tuple[str, int]]:
+        """Id of everything the filter lets through -> the task and seed it began with."""
+        table = tables.trajectories
+        query = select(table.c.id, table.c.task_id, table.c.seed).where(matches(chosen or TrajectoryFilter()))
+        async with self.database.read() as connection:
+            return {row.id: (row.task_id, row.seed) for row in (await connection.execute(query)).all()}
+
     async def count_trajectories(self, chosen: TrajectoryFilter | None = None) -> int:
         """How many the filter lets through."""
         query = select(func.count()).select_from(tables.trajectories)

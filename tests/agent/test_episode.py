@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -274,6 +275,25 @@ async def test_a_silent_model_is_never_the_agents(
 ) -> None:
     trajectory = await run(stub, CLICK, error, deadlines=SHORT)
     assert (end(trajectory).failure, end(trajectory).outcome, len(trajectory.steps)) == (failure, None, 1)
+
+
+class Fails:
+    """A watcher that comes to its end at the second turn."""
+
+    async def doomed(self, attempt: Sequence[Step]) -> bool:
+        if len(attempt) > 1:
+            raise EndpointError("refused", status=500)
+        return False
+
+
+async def test_the_turn_after_which_a_watcher_fails_is_kept(stub: SimpleNamespace) -> None:
+    sink = MemorySink()
+    trajectory = await run(stub, sink=sink, watcher=Fails())
+    assert (end(trajectory).failure, [step.reward for step in trajectory.steps]) == (
+        Failure.MODEL_ERROR,
+        [1.0, 1.0],
+    )
+    assert sink.trajectories == (trajectory,)
 
 
 @pytest.mark.parametrize("error", [VerifierError("no verdict"), "hang"])

@@ -1,7 +1,8 @@
 """Anthropic's computer-use loop (docs: agents-and-tools/tool-use/computer-use-tool; the Messages API).
 
 Each turn sends the conversation whole and gets `thinking`, `text` and `tool_use` blocks; the next turn
-answers every `tool_use` with a `tool_result`, the last of them with the screen.
+answers every `tool_use` with a `tool_result`, the last of them with the screen; where they failed it stands
+beside them, for the API takes nothing but text in the result of an error.
 """
 
 from __future__ import annotations
@@ -151,12 +152,13 @@ class AnthropicComputerPolicy:
     def _shown(self, exchange: Exchange, calls: list[Item], *, failed: bool) -> list[Item]:
         picture = _picture(self.settings.picture(exchange.seen.screenshot))
         results: list[Item] = [_result(call, failed=failed) for call in calls]
-        if results:
+        holds = bool(results) and not failed
+        if holds:
             results[-1]["content"] = [picture]
         parts: list[Item] = [
             {"type": "text", "text": segment.text} if isinstance(segment, Text) else picture
             for segment in exchange.shown.segments
-            if isinstance(segment, Text) or not results
+            if isinstance(segment, Text) or not holds
         ]
         return results + parts
 

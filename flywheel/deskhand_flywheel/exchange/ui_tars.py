@@ -10,7 +10,8 @@ One line of `conversations.jsonl` per episode, and a picture for each `<image>`,
 to a question stands behind the next picture. Coordinates are those of UI-TARS 1.5 unless another dialect is
 named. What UI-TARS has no call for stands as Deskhand's own, which is written in the same manner
 (`navigate(url='…')`). Read are also `conversations` with `from` and `value`, and files that hold one list.
-The field `deskhand` holds the store's records.
+The field `deskhand` holds the store's records. Others' without an `id` are of one task where they ask for the
+same.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
+
+from blake3 import blake3
 
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import format_reply, parse_reply
@@ -216,10 +219,10 @@ def _read_foreign(conversation: JsonObject, folder: Path, guidance: Guidance, pl
     if not turns:
         raise DamagedInput(place, "no reply of an assistant is in it")
     outcome = conversation.get("outcome")
-    name = conversation.get("id")
+    instruction = _instruction(told)
     return ForeignEpisode(
-        task_id=f"ui-tars/{name if isinstance(name, str | int) else 'conversation'}",
-        instruction=_instruction(told),
+        task_id=f"ui-tars/{_task_name(conversation.get('id'), instruction)}",
+        instruction=instruction,
         turns=turns,
         final=images[shown] if shown < len(images) else None,
         result=None if outcome is None else read_number(outcome, "outcome", place, least=0, most=1),
@@ -275,6 +278,13 @@ def _messages(conversation: JsonObject, place: str) -> Iterator[tuple[str, str, 
 def _instruction(told: Sequence[str]) -> str:
     text = "\n".join(told)
     return text.rpartition(INSTRUCTION.strip())[2].strip()
+
+
+def _task_name(name: JsonValue, instruction: str) -> str:
+    """What the file calls the conversation; drawn from what is to be done where it has no name."""
+    if isinstance(name, str | int) and name != "":
+        return str(name)
+    return blake3(instruction.encode(errors="surrogatepass")).hexdigest()[:12]
 
 
 def _image(name: JsonValue, folder: Path, place: str) -> Image:

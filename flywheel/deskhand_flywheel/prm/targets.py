@@ -27,7 +27,7 @@ class LabelSource(StrEnum):
     HUMAN = "human"
     """People: the mean of their scores of a step."""
     JUDGE = "judge"
-    """Models that judge: the mean of their scores of a step."""
+    """Models that judge: of each step the score of the one that scored it last."""
     OUTCOME = "outcome"
     """How the episode ended: `labels.labels_of`."""
 
@@ -60,6 +60,7 @@ async def targets_from(
     trajectory_ids: Collection[str],
     *,
     labeller: str | None = None,
+    judge: str | None = None,
     inexact: bool = False,
     discount: float = 0.95,
 ) -> Targets:
@@ -70,6 +71,7 @@ async def targets_from(
 
     Args:
         labeller: whose Monte-Carlo values; None: the latest of each step.
+        judge: whose scores of judges, "judge:MODEL@DIGEST"; None: the latest of each step.
         inexact: also values found from states that looked other than recorded.
         discount: of outcomes, see `labels.labels_of`.
     """
@@ -80,7 +82,9 @@ async def targets_from(
                 values = await store.step_values(labeller=labeller, trajectory_ids=wanted)
                 made = monte_carlo_targets(v for v in values if v.exact or inexact)
             case LabelSource.HUMAN | LabelSource.JUDGE:
-                said = [each async for each in opinions(store, sources=(source,))]
+                by_judge = source is LabelSource.JUDGE
+                by = judge if by_judge and judge else source
+                said = [each async for each in opinions(store, sources=(by,), newest=by_judge)]
                 made = judged_targets([each for each in said if each.trajectory_id in wanted], source)
             case LabelSource.OUTCOME:
                 made = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, Field, ValidationInfo, field_validator, model_validator
 
 from deskhand_flywheel.types import OutcomeFilter
 from deskhand_platform.api.models import Incoming, JsonObject
@@ -114,12 +114,23 @@ class CalibrateOrder(Incoming):
         default_factory=lambda: ["monte-carlo"]
     )
     """Who says how good steps are; the first that speaks of a step counts."""
+    judge: Annotated[str, Field(max_length=160, pattern="^(judge:.+)?$", examples=["judge:m@1f0c"])] = ""
+    """Whose scores of judging models, by name and version; empty: the latest of each step."""
     inexact: bool = False
     """Also labels from states that looked other than recorded."""
     tasks: Annotated[list[str], Field(min_length=1, max_length=200)] | None = None
     """Only of these."""
     keep: bool = True
     """Keep the calibrated model."""
+
+    @field_validator("judge")
+    @classmethod
+    def _of_a_judge(cls, judge: str, info: ValidationInfo) -> str:
+        if judge and "judge" not in info.data.get("sources", ("judge",)):
+            raise ValueError(
+                "says whose scores are labels, and no judge is among who says how good steps are"
+            )
+        return judge
 
 
 class MergeOrder(Incoming):

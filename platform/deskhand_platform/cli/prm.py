@@ -162,6 +162,9 @@ def score(
 def calibrate(
     model: Model,
     labels: Labels = None,
+    judge: Annotated[
+        str, typer.Option(help="whose scores of judging models, judge:MODEL@DIGEST; the latest without")
+    ] = "",
     inexact: Annotated[
         bool, typer.Option("--inexact", help="also labels from states that looked other than recorded")
     ] = False,
@@ -183,6 +186,7 @@ def calibrate(
         CalibrateOrder,
         model=model,
         sources=labels or [*MONTE_CARLO],
+        judge=judge,
         inexact=inexact,
         tasks=task,
         keep=keep,

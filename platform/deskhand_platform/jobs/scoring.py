@@ -176,7 +176,7 @@ async def train(place: Place, order: TrainOrder, progress: Progress) -> Outcome:
     from deskhand_flywheel.prm.scoring import ProcessRewardModel
     from deskhand_trainer.prm.keeping import about, figures_of
     from deskhand_trainer.prm.material import refuse_one_kind, training_material
-    from deskhand_trainer.prm.train import train_reward_model
+    from deskhand_trainer.prm.train import RATIONALES_LEFT_OUT, train_reward_model
 
     config, left_out = score_config(order.settings), LeftOut()
     async with place.store() as store, _scratch() as folder:
@@ -196,7 +196,9 @@ async def train(place: Place, order: TrainOrder, progress: Progress) -> Outcome:
         await asyncio.to_thread(model.save, folder / "model")
         metadata = {**about(config, trained.report, material), "scorer": model.scorer}
         kept = await store.keep_policy(folder / "model", parent_id=named.id, metadata=metadata)
-    return _json({"model": kept.id, **figures_of(trained.report), "left_out": left_out.counts})
+    silent = trained.report.rationales_left_out
+    counts = {**left_out.counts, **({RATIONALES_LEFT_OUT: silent} if silent else {})}
+    return _json({"model": kept.id, **figures_of(trained.report), "left_out": counts})
 
 
 def score_config(settings: Mapping[str, Any]) -> ScoreConfig:
@@ -233,19 +235,23 @@ async def calibrate(place: Place, order: CalibrateOrder, progress: Progress) -> 
         UnknownPolicy, RewardModelError: there is no such model, or it is damaged.
         NoLabels: there is nothing to measure it on.
     """
+    from deskhand_trainer.prm.keeping import trained_on
     from deskhand_trainer.prm.material import measuring_material, refuse_one_kind
     from deskhand_trainer.prm.scaling import calibrate as fit
 
-    config = replace(score_config({"labels": [*order.sources]}), inexact=order.inexact)
+    config = score_config({"labels": [*order.sources], "judge": order.judge, "inexact": order.inexact})
     of, left_out = TrajectoryFilter(task_ids=_tasks(order.tasks)), LeftOut()
     async with place.store() as store, _loaded(store, order.model) as (record, model):
+        never = await trained_on(store, record.metadata, of)
         material = await measuring_material(
-            store, config, of, progress=partial(progress, "episodes"), on_damaged=left_out
+            store, config, of, never=never, progress=partial(progress, "episodes"), on_damaged=left_out
         )
         left_out.refuse_all(material)
-        refuse_one_kind(material.targets)
-        by_people = replace(config, labels=("human",))
-        marked = await measuring_material(store, by_people, of, on_damaged=left_out)
+        if not material.passed_over:
+            # what was trained on had labels of both kinds
+            refuse_one_kind(material.targets)
+        by_people = replace(config, labels=("human",), judge="")
+        marked = await measuring_material(store, by_people, of, never=never, on_damaged=left_out)
         calibrated, done = await asyncio.to_thread(fit, model, material, marked, record.metadata)
         kept: str | None = None
         if order.keep:
@@ -253,7 +259,9 @@ async def calibrate(place: Place, order: CalibrateOrder, progress: Progress) -> 
                 await asyncio.to_thread(calibrated.save, folder / "model")
                 metadata = {**record.metadata, "scorer": done.scorer, "calibration": _json(asdict(done))}
                 kept = (await store.keep_policy(folder / "model", parent_id=record.id, metadata=metadata)).id
-    return _json({"model": kept, **asdict(done), "left_out": left_out.counts})
+    older = f"beyond the newest {config.max_trajectories} labelled"
+    counts = {**left_out.counts, **({older: material.cut} if material.cut else {})}
+    return _json({"model": kept, **asdict(done), "left_out": counts})
 
 
 @asynccontextmanager

@@ -37,7 +37,7 @@ THINKING = {"type": "thinking", "thinking": "It is there.", "signature": "sig"}
 
 
 def complaint(body: dict[str, Any]) -> str | None:
-    """What the API would refuse: roles out of turn, blocks of no type, tools used and not answered."""
+    """What the API would refuse: roles out of turn, odd blocks, tools not answered, errors with pictures."""
     waiting: dict[str, str | None] = {}
     for number, message in enumerate(body["messages"]):
         role, blocks = message["role"], message["content"]
@@ -54,6 +54,8 @@ def complaint(body: dict[str, Any]) -> str | None:
                 return "text content blocks must be non-empty"
             if block["type"] == "tool_result" and block.get("toolset_name") != waiting[block["tool_use_id"]]:
                 return "the toolset of a result is that of its use"
+            if block.get("is_error") and '"image"' in json.dumps(block["content"]):
+                return "all content must be type `text` if `is_error` is true"
         waiting = {b["id"]: b.get("toolset_name") for b in blocks if b["type"] == "tool_use"}
     if body["messages"][-1]["role"] != "user" or body["max_tokens"] < 1:
         return "the last message must be the user's"
@@ -291,6 +293,7 @@ async def test_history_is_sent_as_it_came_with_the_screens_after_it(
     assert results["content"][1]["content"][0]["type"] == "image"
     assert again["content"] == [CLICK]
     assert (failed["content"][0]["is_error"], failed["content"][1]) == (True, text("error: off\n"))
+    assert [block["type"] for block in failed["content"]] == ["tool_result", "text", "image"]
     assert void["content"] == [text("(no action)")]
     assert [block["type"] for block in last["content"]] == ["text", "image"]
     assert json.dumps(first).count('"image"') == 1

@@ -121,7 +121,7 @@ async def test_doubts_come_before_another_attempt_and_nobody_is_asked_twice_of_a
     assert [index for index, _ in thinks.asked] == [0, 1]
 
 
-async def test_an_opinion_that_does_not_come_is_infrastructure(
+async def test_an_opinion_that_does_not_come_is_infrastructure_and_the_step_is_kept(
     stub: SimpleNamespace,
 ) -> None:
     class Hangs:
@@ -129,8 +129,10 @@ async def test_an_opinion_that_does_not_come_is_infrastructure(
             await asyncio.Event().wait()
             raise AssertionError
 
-    done = await run(stub, Hangs(), DONE, doubts=1, deadlines=Deadlines(model_s=0.05))
+    paid = Decision(actions=DONE, text="finished()", cost={"usd": 0.5})
+    done = await run(stub, Hangs(), CLICK, paid, doubts=1, deadlines=Deadlines(model_s=0.05))
     assert done.end is not None and done.end.failure is Failure.MODEL_TIMEOUT
+    assert [dict(step.decision.cost) for step in done.steps] == [{}, {"usd": 0.5}]
 
 
 class Model:

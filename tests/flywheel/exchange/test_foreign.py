@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from blake3 import blake3
 from flywheel_episodes import make_end, make_step, make_trajectory, picture, write
 
 from deskhand_agent.types import StopReason, Trajectory
@@ -213,6 +214,29 @@ async def test_a_foreign_conversation(store: Store, tmp_path: Path, name: str) -
     assert episode.start.instruction == "Buy milk"
     assert episode.end is not None and episode.end.stop_reason is StopReason.FINISHED
     assert episode.end.outcome is not None and episode.end.outcome.success
+
+
+async def test_conversations_without_a_name_are_of_one_task_where_they_ask_for_the_same(
+    store: Store, tmp_path: Path
+) -> None:
+    def asking(what: str, **changes: Any) -> dict[str, Any]:
+        found = conversation(tmp_path / "in", **changes)
+        found["conversations"][1]["value"] = f"## User Instruction\n{what}"
+        return found
+
+    milk, bread, more = asking("Buy milk"), asking("Buy bread"), asking("Buy milk", outcome=0.0)
+    lines = [milk, bread, more, asking("Buy eggs", id="eggs"), asking("Buy figs", id=7), asking("Buy", id="")]
+    (tmp_path / "in" / "conversations.json").write_text(json.dumps(lines))
+    _, episodes = await imported(store, tmp_path / "in", dialect="ui_tars_1_0")
+    tasks = [(each.start.instruction, each.start.task.id) for each in episodes]
+    names = {
+        what: f"ui-tars/{blake3(what.encode()).hexdigest()[:12]}" for what in ("Buy milk", "Buy bread", "Buy")
+    }
+    named = {**names, "Buy eggs": "ui-tars/eggs", "Buy figs": "ui-tars/7"}
+    assert len(tasks) == 6 and set(tasks) == set(named.items())
+    # half a surrogate pair is no more trouble in the task's name than in the instruction
+    (tmp_path / "in" / "conversations.json").write_text(json.dumps([asking("\ud800")]))
+    assert len((await import_trajectories(store, tmp_path / "in")).added) == 1
 
 
 async def test_what_the_user_said_to_a_question_of_a_foreign_conversation(

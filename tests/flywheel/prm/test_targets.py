@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from flywheel_episodes import make_end, make_trajectory, write
 
@@ -82,6 +84,37 @@ async def test_the_first_source_named_counts_and_reasons_come_from_whoever_has_o
     )
     assert (found["won", 2].label, found["won", 2].source) == (0.0, "judge")
     assert found["won", 1].source == "outcome"
+
+
+async def test_judges_are_not_averaged_but_the_latest_or_the_one_named_counts(labelled: Store) -> None:
+    later = [
+        replace(mark("lost", 0, 0.9, "judge:a@2", "towards it"), scored_at_s=2e9),
+        replace(mark("lost", 0, 0.0, "judge:z@1", "an old one"), scored_at_s=1.0),
+        replace(mark("lost", 1, 0.4, "judge:z@1"), scored_at_s=1.0),
+        replace(mark("lost", 2, 0.1, "judge:a@2"), scored_at_s=3.0),
+        replace(mark("lost", 2, 0.8, "judge:b@2"), scored_at_s=3.0),
+    ]
+    await labelled.add_scores(later)
+    found = await targets_from(labelled, [LabelSource.JUDGE], ["lost"])
+    assert {key: (t.label, t.rationale) for key, t in found.items()} == {
+        ("lost", 0): (0.9, "towards it"),
+        ("lost", 1): (0.4, None),
+        ("lost", 2): (0.8, None),
+    }
+    one = await targets_from(labelled, [LabelSource.JUDGE], ["lost"], judge="judge:z@1")
+    assert {key: (t.label, t.rationale) for key, t in one.items()} == {
+        ("lost", 0): (0.0, "an old one"),
+        ("lost", 1): (0.4, None),
+    }
+    # people have their say beside one judge
+    both = [LabelSource.HUMAN, LabelSource.JUDGE]
+    found = await targets_from(labelled, both, ["won", "lost"], judge="judge:a@2")
+    assert {key: t.label for key, t in found.items()} == {
+        ("won", 0): 0.5,
+        ("won", 2): 1.0,
+        ("lost", 0): 0.9,
+        ("lost", 2): 0.1,
+    }
 
 
 async def test_a_later_labeller_s_word_counts(labelled: Store) -> None:

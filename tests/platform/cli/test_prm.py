@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,15 @@ from deskhand_flywheel.prm.labelling import LabelSettings, label_store
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore
 from deskhand_platform.cli.app import main
+from deskhand_platform.jobs import scoring
+from deskhand_platform.jobs.scoring import score_config
 from deskhand_platform.settings import load_settings
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Press, Split
+from deskhand_trainer.prm.config import ScoreConfig
 
 torch.set_num_threads(1)
 TASK = "worlds/chain"
@@ -104,7 +108,9 @@ async def label(home: Path) -> None:
         await store.add_scores(marks)
 
 
-def test_from_episodes_to_a_calibrated_model(tmp_path: Path, deskhand: Any) -> None:
+def test_from_episodes_to_a_calibrated_model(
+    tmp_path: Path, deskhand: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path / "home"
     policy = asyncio.run(play(home))
     # an oracle loses nothing it could still win, and wins nothing that is lost: one kind of label
@@ -126,6 +132,16 @@ def test_from_episodes_to_a_calibrated_model(tmp_path: Path, deskhand: Any) -> N
     # whether it says something of unseen starts after so few walks is chance
     assert trained["unit"] == "start" and 0 < trained["loss"] < 2 * trained["base_loss"]
 
+    assert (trained["rationales"], trained["rationales_left_out"], trained["left_out"]) == (0, 0, {})
+    by_people = ("--labels", "human", "--set", "epochs=1", "--json")
+    status, printed, told = deskhand("prm", "train", "--policy", policy, *by_people)
+    counted = json.loads(printed)
+    assert status == 0 and counted["rationales"] == 0
+    assert counted["rationales_left_out"] == counted["train_steps"] > 0
+    why = "rationales: rationale_weight, with a trunk_lr, learns them"
+    assert counted["left_out"] == {why: counted["train_steps"]}
+    assert f"left out {counted['train_steps']}: {why}" in told
+
     status, printed, _ = deskhand("prm", "score", trained["model"], "--json")
     scored = json.loads(printed)
     assert status == 0 and scored["scored"] == 12
@@ -142,6 +158,16 @@ def test_from_episodes_to_a_calibrated_model(tmp_path: Path, deskhand: Any) -> N
     plot = tmp_path / "plot.png"
     status, printed, _ = deskhand("prm", "calibrate", trained["model"], "--no-keep", "--plot", str(plot))
     assert status == 0 and "nothing was kept" in printed and plot.exists()
+
+    # two of the twelve starts were not trained on: they alone are counted against what is read
+    def one(settings: dict[str, Any]) -> ScoreConfig:
+        return replace(score_config(settings), max_trajectories=1)
+
+    monkeypatch.setattr(scoring, "score_config", one)
+    of_people = ("prm", "calibrate", trained["model"], "--labels", "human", "--no-keep", "--json")
+    status, printed, told = deskhand(*of_people)
+    assert status == 0 and json.loads(printed)["left_out"] == {"beyond the newest 1 labelled": 1}
+    assert "left out 1: beyond the newest 1 labelled" in told
 
 
 async def spoil(home: Path) -> dict[str, str]:
@@ -219,6 +245,9 @@ def test_what_cannot_be_done_is_said(tmp_path: Path, deskhand: Any) -> None:
         (("prm", "train", "--labels", "hearsay"), "monte-carlo"),
         (("prm", "train", "--set", "rationale_weight=1"), "trunk_lr"),
         (("prm", "train", "--set", "vision=true"), "trunk_lr"),
+        (("prm", "train", "--set", "judge=judge:m@1"), "labels names no judge"),
+        (("prm", "calibrate", policy, "--judge", "judge:m@1"), "no judge is among"),
+        (("prm", "calibrate", policy, "--labels", "judge", "--judge", "m"), "--judge"),
         (("prm", "score", "nobody"), "nobody"),
         (("prm", "score", policy), "holds no process reward model"),
         (("prm", "calibrate", policy), f"{policy} holds no process reward model"),

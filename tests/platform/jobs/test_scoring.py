@@ -161,6 +161,8 @@ async def test_what_cannot_be_done_is_refused_at_once(
         ({"kind": "prm-train", "settings": {"epochs": 0}}, "settings"),
         ({"kind": "prm-train", "settings": {"labels": ["hearsay"]}}, "settings"),
         ({"kind": "calibrate", "model": "m", "sources": ["hearsay"]}, "sources"),
+        ({"kind": "calibrate", "model": "m", "judge": "judge:m@1"}, "judge"),
+        ({"kind": "calibrate", "model": "m", "sources": ["judge"], "judge": "ann"}, "judge"),
         ({"kind": "label", "continuations": 0}, "continuations"),
         ({"kind": "judge"}, "model"),
     ):

@@ -21,14 +21,22 @@ from deskhand_flywheel.errors import (
 )
 from deskhand_flywheel.prm.targets import StepTarget
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import StepValue, TrajectoryFilter
+from deskhand_flywheel.types import StepScore, StepValue, TrajectoryFilter
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Press, Split, Task
+from deskhand_trainer.config_parsing import parse_config
+from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.prm.config import ScoreConfig
-from deskhand_trainer.prm.keeping import was_trained_on
-from deskhand_trainer.prm.material import measuring_material, part, refuse_one_kind, training_material
+from deskhand_trainer.prm.keeping import trained_on, was_trained_on
+from deskhand_trainer.prm.material import (
+    measuring_material,
+    part,
+    refuse_one_kind,
+    training_material,
+    unit_name,
+)
 
 LABELLED = ScoreConfig(labels=("monte-carlo",))
 OUTCOMES = ScoreConfig(labels=("outcome",))
@@ -82,6 +90,24 @@ async def test_held_out_tasks_and_seeds_are_never_trained_on(store: Store, walks
     assert nobody.trajectories == () and nobody.targets == {}
 
 
+async def test_a_judge_is_named_in_full_and_where_judges_are_asked(
+    store: Store, walks: list[Trajectory]
+) -> None:
+    await store.add_scores(
+        StepScore(trajectory_id=t.id, step_index=0, score=score, scorer=f"judge:{name}", scored_at_s=score)
+        for t in walks[:2]
+        for name, score in (("a@1", 0.0), ("b@1", 1.0))
+    )
+    for name, label in (("", 1.0), ("judge:a@1", 0.0)):
+        config = parse_config(ScoreConfig, {"labels": ["judge"], "judge": name})
+        material = await training_material(store, config)
+        assert [target.label for target in material.targets.values()] == [label, label]
+    for labels, name in ((["judge"], "a@1"), (["judge"], "human:ann"), (["monte-carlo"], "judge:a@1")):
+        with pytest.raises(ConfigError, match="judge: ") as refused:
+            parse_config(ScoreConfig, {"labels": labels, "judge": name})
+        assert refused.value.field == "judge"
+
+
 async def test_marks_of_an_episode_without_a_verdict_count_beside_outcomes(
     store: Store, walks: list[Trajectory]
 ) -> None:
@@ -120,6 +146,21 @@ async def test_episodes_that_cannot_be_read_are_left_out_and_told_of(
             ids[0]: MalformedRecord,
             ids[1]: UnknownSchemaVersion,
         }
+
+
+@pytest.mark.parametrize("unit", ["task", "start", "trajectory"])
+async def test_what_was_trained_on_takes_no_place_of_what_is_measured(
+    store: Store, walks: list[Trajectory], unit: Any
+) -> None:
+    told: dict[str, Any] = {"unit": unit, "trained": sorted({unit_name(t, unit) for t in walks[4:-1]})}
+    never = await trained_on(store, told, TrajectoryFilter())
+    assert never == {t.id for t in walks if was_trained_on(told, t)}
+    unseen = [t.id for t in (*walks[:4], walks[-1])]
+    config = replace(LABELLED, max_trajectories=2)
+    material = await measuring_material(store, config, TrajectoryFilter(), never=never)
+    assert [t.id for t in material.trajectories] == unseen[-2:]
+    assert (material.passed_over, material.cut) == (6, 3)
+    assert len(await trained_on(store, {}, TrajectoryFilter())) == len(walks)
 
 
 async def test_tasks_are_kept_whole_and_few_tasks_by_their_starts(walks: list[Trajectory]) -> None:

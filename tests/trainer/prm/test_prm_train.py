@@ -147,7 +147,9 @@ async def test_a_model_says_when_it_knows_no_values(bundle: ModelBundle) -> None
         model.turn_values([])
 
 
-async def test_reasons_are_learned_by_the_model_below_and_by_a_copy_of_it(bundle: ModelBundle) -> None:
+async def test_reasons_are_learned_by_the_model_below_and_by_a_copy_of_it(
+    bundle: ModelBundle, caplog: pytest.LogCaptureFixture
+) -> None:
     given = await material(reasons=True)
     told: dict[str, Any] = {
         "labels": ("human",),
@@ -161,6 +163,7 @@ async def test_reasons_are_learned_by_the_model_below_and_by_a_copy_of_it(bundle
     with_reasons = train_reward_model(bundle, given, ScoreConfig(**told, rationale_weight=0.5))
     assert all(torch.equal(tensor, before[name]) for name, tensor in bundle.model.state_dict().items())
     assert with_reasons.bundle is not bundle and with_reasons.report.rationales == 16
+    assert with_reasons.report.rationales_left_out == 0 and not caplog.messages
     untaught = train_reward_model(
         bundle, given, ScoreConfig(labels=("human",), epochs=1, lr=0.0, trunk_lr=1e-12, rationale_weight=0.5)
     )
@@ -169,6 +172,8 @@ async def test_reasons_are_learned_by_the_model_below_and_by_a_copy_of_it(bundle
     assert with_reasons.report.loss < with_reasons.report.base_loss
     without = train_reward_model(bundle, given, ScoreConfig(**told))
     assert without.report.rationale_loss is None
+    assert (without.report.rationales, without.report.rationales_left_out) == (0, 16)
+    assert caplog.messages == ["left out 16 rationales: rationale_weight, with a trunk_lr, learns them"]
 
 
 async def test_it_stops_between_minibatches(bundle: ModelBundle) -> None:

@@ -42,6 +42,8 @@ class ScoreConfig:
     that speaks of a step counts."""
     labeller: str = ""
     """Whose Monte-Carlo labels, by name and version; none: the latest of each step."""
+    judge: str = ""
+    """Whose labels of judging models, judge:MODEL@DIGEST; none: the latest of each step."""
     inexact: bool = False
     """Also Monte-Carlo labels from states that looked other than recorded."""
     runs: tuple[str, ...] = ()
@@ -80,6 +82,10 @@ class ScoreConfig:
     def __post_init__(self) -> None:
         if not self.labels:
             raise ValueError("labels: name at least one source")
+        if self.judge and "judge" not in self.labels:
+            raise ValueError("judge: says whose scores are labels, and labels names no judge")
+        if self.judge and not self.judge.startswith("judge:"):
+            raise ValueError("judge: give the whole name of a judge's scores, judge:MODEL@DIGEST")
         for name, wanted in (("rationale_weight", self.rationale_weight > 0), ("vision", self.vision)):
             if wanted and self.trunk_lr == 0:
                 raise ValueError(f"{name} has nothing to train while trunk_lr is 0: give both")

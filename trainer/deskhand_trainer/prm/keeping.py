@@ -8,9 +8,11 @@ from typing import Any, cast
 
 from deskhand_agent.types import Trajectory
 from deskhand_flywheel.lineage import MATERIAL
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.prm.config import ScoreConfig
-from deskhand_trainer.prm.material import Material, Unit, unit_name
+from deskhand_trainer.prm.material import Material, Unit, named
 from deskhand_trainer.prm.train import PrmReport
 
 
@@ -36,7 +38,20 @@ def about(config: ScoreConfig, report: PrmReport, material: Material) -> dict[st
 def was_trained_on(metadata: Mapping[str, JsonValue], trajectory: Trajectory) -> bool:
     """Whether a model's metadata name the trajectory's task, start or id among what it was trained on; where
     they say nothing, it may have been."""
-    unit, trained = metadata.get("unit"), metadata.get("trained")
+    start = trajectory.start.task
+    return bool(_trained_on(metadata, {trajectory.id: (start.id, start.seed)}))
+
+
+async def trained_on(
+    store: Store, metadata: Mapping[str, JsonValue], chosen: TrajectoryFilter
+) -> frozenset[str]:
+    """Ids of those that a filter lets through and `was_trained_on` says yes of."""
+    return _trained_on(metadata, await store.starts(chosen))
+
+
+def _trained_on(metadata: Mapping[str, JsonValue], starts: Mapping[str, tuple[str, int]]) -> frozenset[str]:
+    trained = metadata.get("trained")
     if not isinstance(trained, list):
-        return True
-    return unit_name(trajectory, cast("Unit", cast(Any, unit))) in trained
+        return frozenset(starts)
+    unit, names = cast("Unit", cast(Any, metadata.get("unit"))), set(trained)
+    return frozenset(each for each, start in starts.items() if named(unit, each, *start) in names)

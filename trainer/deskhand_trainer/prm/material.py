@@ -37,6 +37,10 @@ class Material:
     """With pictures."""
     targets: Targets
     """Of their steps."""
+    passed_over: int = 0
+    """Labelled episodes besides that were not to be among them."""
+    cut: int = 0
+    """Labelled episodes besides that are older than as many as there may be."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,15 +78,17 @@ async def measuring_material(
     config: ScoreConfig,
     chosen: TrajectoryFilter,
     *,
+    never: Collection[str] = frozenset(),
     progress: Callable[[int, int], None] | None = None,
     on_damaged: OnDamaged | None = None,
 ) -> Material:
     """The newest labelled episodes that a filter lets through, of any task and split.
 
     Args:
+        never: ids of those that are not to be among them, as `keeping.trained_on` finds them.
         progress, on_damaged: as in `training_material`.
     """
-    return await _read(store, config, replace(chosen, ended=True), frozenset(), progress, on_damaged)
+    return await _read(store, config, replace(chosen, ended=True), never, progress, on_damaged)
 
 
 def part(trajectories: Sequence[Trajectory], *, share: float, seed: int) -> Parted:
@@ -111,14 +117,18 @@ def part(trajectories: Sequence[Trajectory], *, share: float, seed: int) -> Part
 
 def unit_name(trajectory: Trajectory, unit: Unit) -> str:
     """What an episode belongs to: its task, its start state or itself."""
-    task = trajectory.start.task
+    return named(unit, trajectory.id, trajectory.start.task.id, trajectory.start.task.seed)
+
+
+def named(unit: Unit, trajectory_id: str, task_id: str, seed: int) -> str:
+    """As `unit_name`."""
     match unit:
         case "task":
-            return task.id
+            return task_id
         case "start":
-            return f"{task.id}#{task.seed}"
+            return f"{task_id}#{seed}"
         case "trajectory":
-            return trajectory.id
+            return trajectory_id
 
 
 def refuse_one_kind(targets: Targets) -> None:
@@ -148,7 +158,11 @@ async def _read(
     on_damaged: OnDamaged | None,
 ) -> Material:
     sources = [LabelSource(each) for each in config.labels]
-    told: dict[str, Any] = {"labeller": config.labeller or None, "inexact": config.inexact}
+    told: dict[str, Any] = {
+        "labeller": config.labeller or None,
+        "judge": config.judge or None,
+        "inexact": config.inexact,
+    }
     ids = await ids_of(store, chosen, config.runs)
     # of outcomes the verdict alone tells, without reading every step
     marking = [each for each in sources if each is not LabelSource.OUTCOME]
@@ -156,7 +170,9 @@ async def _read(
     if LabelSource.OUTCOME in sources:
         having |= {i for won in _VERDICTS for i in await store.trajectory_ids(replace(chosen, outcome=won))}
     won = set(await store.trajectory_ids(replace(chosen, outcome=OutcomeFilter.SUCCESS)))
-    wanted = _newest([i for i in ids if i in having and i not in never], won, config.max_trajectories)
+    labelled = [i for i in ids if i in having]
+    left = [i for i in labelled if i not in never]
+    wanted = _newest(left, won, config.max_trajectories)
     trajectories: list[Trajectory] = []
     async for trajectory in store.each_trajectory(wanted, images=True, on_damaged=on_damaged):
         if trajectory.steps:
@@ -165,7 +181,12 @@ async def _read(
             progress(len(trajectories), len(wanted))
     read = [each.id for each in trajectories]
     targets = await targets_from(store, sources, read, discount=config.discount, **told)
-    return Material(trajectories=tuple(trajectories), targets=targets)
+    return Material(
+        trajectories=tuple(trajectories),
+        targets=targets,
+        passed_over=len(labelled) - len(left),
+        cut=len(left) - len(wanted),
+    )
 
 
 async def ids_of(store: Store, chosen: TrajectoryFilter, runs: Sequence[str]) -> list[str]:

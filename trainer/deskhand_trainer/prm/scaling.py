@@ -67,9 +67,10 @@ def calibrate(
     raw = _scaled(model, Scaling())
     seen = _unseen(raw, material, metadata)
     if not seen:
+        count = material.passed_over + len(material.trajectories)
         raise NoLabels(
-            f"all {len(material.trajectories)} labelled episodes may have been trained on: label episodes of "
-            "other tasks or start states to calibrate on"
+            f"all {count} labelled episodes may have been trained on: label episodes of other tasks or start "
+            "states to calibrate on"
         )
     apart = [each for each in seen if each.never_trained_on(held_out)]
     others = [each for each in seen if not each.never_trained_on(held_out)]

@@ -8,6 +8,7 @@ rationales that people and judges left as its own words, after the reply and the
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -29,7 +30,10 @@ from deskhand_trainer.errors import RunStopped, TrainingDiverged
 from deskhand_trainer.prm.config import ScoreConfig
 from deskhand_trainer.prm.material import Material, Unit, part
 
+log = logging.getLogger(__name__)
 STATES_AT_ONCE = 64
+RATIONALES_LEFT_OUT = "rationales: rationale_weight, with a trunk_lr, learns them"
+"""Said of steps' reasons that nothing is learned from."""
 CONFIDENCE_RATE = 10.0
 """Of the weights of how likely the reply is, by the rate of the head's others."""
 Progress = Callable[[int, int], None]
@@ -53,7 +57,9 @@ class PrmReport:
     train_steps: int
     held_out_steps: int
     rationales: int
-    """Of the steps trained on."""
+    """Learned, of the steps trained on."""
+    rationales_left_out: int
+    """Of those steps, not learned: `rationale_weight` is 0."""
     unit: Unit
     """What is held out as a whole."""
     trained: tuple[str, ...]
@@ -102,6 +108,10 @@ def train_reward_model(
         learner: _Learner = _WithTrunk(bundle, head, train, config)
     else:
         learner = _HeadAlone(bundle, head, train, config)
+    rationales = sum(bool(each.rationale_ids) for each in train)
+    learned = rationales if config.rationale_weight > 0 else 0
+    if learned < rationales:
+        log.warning("left out %d %s", rationales, RATIONALES_LEFT_OUT)
     epochs = _fit(learner, head, len(train), config, progress, should_stop)
     cast(Any, bundle.model).eval()
     head.eval()
@@ -118,7 +128,8 @@ def train_reward_model(
             epochs=epochs,
             train_steps=len(train),
             held_out_steps=len(held),
-            rationales=sum(bool(each.rationale_ids) for each in train),
+            rationales=learned,
+            rationales_left_out=rationales - learned,
             unit=parted.unit,
             trained=parted.trained,
         )

@@ -14,6 +14,7 @@ from deskhand_flywheel.prm.targets import StepTarget
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_trainer.prm.config import ScoreConfig
+from deskhand_trainer.prm.keeping import trained_on
 from deskhand_trainer.prm.material import Material, measuring_material
 from deskhand_trainer.prm.scaling import calibrate
 
@@ -44,7 +45,8 @@ async def measure(
     async with await Store.open(*store) as opened:
         record = await opened.policy(model)
         loaded = ProcessRewardModel.load(await opened.materialise_policy(model, folder))
-        material = await measuring_material(opened, config, TrajectoryFilter())
+        never = await trained_on(opened, record.metadata, TrajectoryFilter())
+        material = await measuring_material(opened, config, TrajectoryFilter(), never=never)
     nobody = Material(trajectories=(), targets={})
     _, told = calibrate(loaded, material, nobody, record.metadata, held_out=frozenset(unseen))
     logits = _logits(loaded, material, unseen)

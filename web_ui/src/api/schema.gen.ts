@@ -2385,6 +2385,12 @@ export interface components {
              */
             inexact: boolean;
             /**
+             * Judge
+             * @default
+             * @example judge:m@1f0c
+             */
+            judge: string;
+            /**
              * Keep
              * @default true
              */
