@@ -37,6 +37,7 @@ from deskhand_trainer.config import PpoConfig, ScoreConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoOutcome, PpoSetting
 from deskhand_trainer.preferences.config import PreferenceConfig
+from deskhand_trainer.preferences.pairs import Played
 from deskhand_trainer.run_folder import RunFolder, read_spec
 from deskhand_trainer.run_kinds import ppo, prefer, pretrain
 from deskhand_trainer.run_kinds.context import RunContext, open_context
@@ -229,22 +230,29 @@ async def test_training_goes_on_with_the_episodes_of_its_checkpoint(
         start = replace(found.start, labels={"purpose": purpose})
         await context.store.add_trajectory(replace(found, start=start, end=end))
 
-    def turns(shown: list[Trajectory], _: object) -> list[TrainingSample]:
-        return [
-            TrainingSample(
-                trajectory_id=each.start.id, turn_index=0, prompt_ids=(1,), reply_ids=(2,), images=(),
-                behaviour_logprobs=(0.0,), reward=0.0,
-            )
-            for each in shown
-        ]  # fmt: skip
+    def played(shown: Trajectory, _: object) -> Played:
+        assert shown.end is not None and shown.end.outcome is not None
+        turn = TrainingSample(
+            trajectory_id=shown.id, turn_index=0, prompt_ids=(1,), reply_ids=(2,), images=(),
+            behaviour_logprobs=(0.0,), reward=0.0,
+        )  # fmt: skip
+        task, outcome = shown.start.task, shown.end.outcome
+        return Played(
+            task_id=task.id,
+            seed=task.seed,
+            samples=(turn,),
+            outcome=outcome.score,
+            success=outcome.success,
+        )
 
     async def learned_from() -> tuple[int, list[str]]:
         tasks, nowhere = ("fake/press-button",), build_tiny(TinyConfig())
-        paired = await prefer._pairs(context, nowhere, PreferenceConfig(tasks=tasks))  # pyright: ignore[reportPrivateUsage]
+        config = PreferenceConfig(tasks=tasks)
+        paired, _ = await prefer._pairs(context, nowhere, config)  # pyright: ignore[reportPrivateUsage]
         shown = await demonstrations(context, dict.fromkeys(tasks, 128))
         return len(paired), [each.start.id for each in shown]
 
-    monkeypatch.setattr(prefer, "samples_from_trajectories", turns)
+    monkeypatch.setattr(prefer, "played", played)
     for name in "123":
         await play(f"won {name}", purpose="rollout")
         await play(f"lost {name}", purpose="rollout", score=0.0)
