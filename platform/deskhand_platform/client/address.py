@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -14,6 +15,8 @@ from deskhand_platform.lock import serving
 
 EXAMPLE = "give --url, or DESKHAND_URL, one like https://deskhand.example.com"
 LAST_PORT = 65_535
+CHECKOUT = ".deskhand"
+"""Home of what `make` runs, below the folder it runs in."""
 
 
 def find(url: str | None = None, token: str | None = None, home: Path | None = None) -> tuple[str, str]:
@@ -42,8 +45,17 @@ def find(url: str | None = None, token: str | None = None, home: Path | None = N
 def _own(home: Path) -> str:
     found = serving(home)
     if found is None or found.url is None:
-        raise NotServing(f"no platform serves {home}; start one with `deskhand serve`, or set DESKHAND_URL")
+        raise NotServing(f"no platform serves {home}; {_elsewhere(home)}")
     return found.url
+
+
+def _elsewhere(home: Path) -> str:
+    """What to do where nobody serves a home: `make run` serves the one of its checkout."""
+    with suppress(OSError):  # somebody else's, or no folder
+        checkout = Path(CHECKOUT).resolve()
+        if checkout != home.resolve() and serving(checkout) is not None:
+            return f"one serves the home of this checkout: export DESKHAND_HOME={checkout}"
+    return "start one with `deskhand serve`, or set DESKHAND_URL"
 
 
 def _host(url: str) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -25,6 +26,7 @@ from deskhand_platform.client import (
     Unreachable,
 )
 from deskhand_platform.errors import InvalidField, NotServing, Unauthorized
+from deskhand_platform.lock import hold
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
@@ -278,6 +280,21 @@ def test_both_clients_have_the_same_calls() -> None:
         }
 
     assert calls(Deskhand) == calls(AsyncDeskhand)
+
+
+def test_who_sits_in_a_checkout_that_is_served_is_told_of_its_home(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`make run` serves another home than commands have by themselves."""
+    monkeypatch.delenv("DESKHAND_URL", raising=False)
+    monkeypatch.setenv("DESKHAND_HOME", str(settings.home))
+    monkeypatch.chdir(tmp_path)
+    checkout = tmp_path / ".deskhand"
+    checkout.mkdir()
+    with hold(checkout), pytest.raises(NotServing, match=f"export DESKHAND_HOME={checkout}$"):
+        Deskhand()
+    with pytest.raises(NotServing, match="start one with `deskhand serve`"):
+        Deskhand()
 
 
 def test_the_token_of_this_home_goes_to_this_machine_alone(
