@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import io
@@ -27,7 +28,7 @@ from deskhand_platform.bench.api.standing import RoundsUnbegun
 from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.rounds.controls import RoundControls
 from deskhand_platform.services import HostState, Services
-from deskhand_platform.serving import services_over
+from deskhand_platform.serving import address_of, listen, serve_api, services_over
 from deskhand_platform.settings import Settings, load_settings
 from deskhand_sandbox.types import (
     Click,
@@ -199,6 +200,14 @@ def _begun_once() -> Iterator[None]:
 
 
 @pytest.fixture
+async def url(services: Services) -> AsyncIterator[str]:
+    """Where they are served."""
+    listener = listen("127.0.0.1", 0)
+    async with serve_api(services, listener):
+        yield address_of(listener)
+
+
+@pytest.fixture
 async def anonymous(services: Services) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app_over(services))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
@@ -214,3 +223,22 @@ async def client(anonymous: httpx.AsyncClient, token: str) -> httpx.AsyncClient:
 @pytest.fixture(name="record_episode")
 def _record_episode() -> Any:
     return record_episode
+
+
+@pytest.fixture(name="odd_once")
+def _odd_once() -> Callable[[Any], Any]:
+    """Of what looks again and again, a kind whose first look fails as nobody foresaw."""
+
+    def odd_once(kind: Any) -> Any:
+        class Odd(kind):
+            looks, looked = 0, asyncio.Event()
+
+            async def look(self) -> None:
+                self.looks += 1
+                if self.looks == 1:
+                    raise RuntimeError("odd")
+                self.looked.set()
+
+        return Odd
+
+    return odd_once

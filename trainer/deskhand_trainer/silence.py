@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from deskhand_agent.types import Step, StepSink, Trajectory, TrajectoryEnd, TrajectoryStart
@@ -32,6 +32,7 @@ class Silence:
         """
         self._stall_s, self._waiting, self._on_stall = stall_s, waiting, on_stall
         self._broken: Counter[str] = Counter()
+        """Episodes that came to no verdict, by kind of failure."""
         self._unpaid = 0
         """Episodes that have ended and wait for their verdict."""
         self.alarms = 0
@@ -63,12 +64,8 @@ class Silence:
             self._begin()
         elif end is not None and end.failure is not None:
             broken.append(end.failure.value)
-        self.broke(broken)
+        self._broken.update(broken)
         return paid, broken
-
-    def broke(self, failures: Iterable[str]) -> None:
-        """Episodes came to no verdict, by these kinds of failure."""
-        self._broken.update(failures)
 
     def tell(self) -> str | None:
         """Tell of it where it has lasted long enough by now; the cause, if so."""

@@ -88,17 +88,9 @@ async def test_the_overview_says_what_runs(
 
 
 async def test_what_nobody_foresaw_ends_no_watching(
-    settings: Settings, store: Store, caplog: pytest.LogCaptureFixture
+    settings: Settings, store: Store, caplog: pytest.LogCaptureFixture, odd_once: Any
 ) -> None:
-    class Odd(AlarmWatch):
-        looks, looked = 0, asyncio.Event()
-
-        async def look(self) -> None:
-            self.looks += 1
-            if self.looks == 1:
-                raise RuntimeError("odd")
-            self.looked.set()
-
+    Odd = odd_once(AlarmWatch)
     watch = Odd(limits(settings, every_s=0.01), store)
     async with asyncio.timeout(30), watch.running():
         await watch.looked.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,6 @@ from deskhand_flywheel.types import OutcomeScore, SelectionRule
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.opening import Accounts
 from deskhand_platform.cli.app import main
-from deskhand_platform.services import Services
-from deskhand_platform.serving import address_of, listen, serve_api
 from deskhand_platform.settings import Settings
 
 Said = tuple[int, str, str]
@@ -46,13 +44,6 @@ def deskhand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         return status, printed, said
 
     return deskhand
-
-
-@pytest.fixture
-async def url(services: Services) -> AsyncIterator[str]:
-    listener = listen("127.0.0.1", 0)
-    async with serve_api(services, listener):
-        yield address_of(listener)
 
 
 @pytest.fixture

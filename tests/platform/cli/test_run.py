@@ -12,19 +12,11 @@ import pytest
 from deskhand_platform.cli import progress, run
 from deskhand_platform.client import AsyncDeskhand
 from deskhand_platform.services import Services
-from deskhand_platform.serving import address_of, listen, serve_api
 from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
 
 Said = list[str]
 Begun = Callable[..., asyncio.Task[int]]
-
-
-@pytest.fixture
-async def url(services: Services) -> AsyncIterator[str]:
-    listener = listen("127.0.0.1", 0)
-    async with serve_api(services, listener):
-        yield address_of(listener)
 
 
 @pytest.fixture

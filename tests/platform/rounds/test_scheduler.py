@@ -65,17 +65,9 @@ async def test_a_time_that_has_come_begins_one_round(services: Services) -> None
 
 
 async def test_what_nobody_foresaw_ends_no_schedule(
-    services: Services, caplog: pytest.LogCaptureFixture
+    services: Services, caplog: pytest.LogCaptureFixture, odd_once: Any
 ) -> None:
-    class Odd(Scheduler):
-        looks, looked = 0, asyncio.Event()
-
-        async def look(self) -> None:
-            self.looks += 1
-            if self.looks == 1:
-                raise RuntimeError("odd")
-            self.looked.set()
-
+    Odd = odd_once(Scheduler)
     odd = Odd(services.schedules, services.book, services.rounds, services.store)
     running = asyncio.create_task(odd.run(look_s=0.01))
     async with asyncio.timeout(30):
