@@ -26,8 +26,10 @@ from deskhand_trainer import gathering
 from deskhand_trainer.admission import loop_seeds
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
 from deskhand_trainer.curriculum import TaskRecord
+from deskhand_trainer.curriculum_config import CurriculumConfig
 from deskhand_trainer.errors import RolloutsStalled, RunRefused
 from deskhand_trainer.evaluation import evaluate
+from deskhand_trainer.experts import experts
 from deskhand_trainer.loop_state import Cursor, PpoSetting, loop_metrics
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.ppo import PpoLoop
@@ -237,10 +239,15 @@ async def test_demonstrations_that_cannot_be_read_are_passed_over(
     for name in (ids[0], ids[3]):
         await malform(store, name)
     loop = make(rollouts="recorded")
-    read = [await loop.gather._experts(ids, 2) for _ in range(3)]  # pyright: ignore[reportPrivateUsage]
-    assert [[ids.index(t.id) for t in experts] for experts in read] == [[1, 2], [4, 1], [2, 4]]
-    many = await loop.gather._experts(ids, 9)  # pyright: ignore[reportPrivateUsage]
-    assert {ids.index(t.id) for t in many} == {1, 2, 4} and len(many) == 9
+    first, found = 0, list[list[int]]()
+    for _ in range(3):
+        read, first = await experts(ids, loop.gather._readable, first=first, count=2)  # pyright: ignore[reportPrivateUsage]
+        found.append([ids.index(t.id) for _, t in read])
+        assert [number % len(ids) for number, _ in read] == found[-1]
+    assert found == [[1, 2], [4, 1], [2, 4]]
+    many, _ = await experts(ids, loop.gather._readable, first=first, count=9)  # pyright: ignore[reportPrivateUsage]
+    assert {ids.index(t.id) for _, t in many} == {1, 2, 4} and len(many) == 9
+    await loop.gather.iteration()
     assert loop.cursor.unreadable == [ids[0], ids[3]] and len(shown.trajectories) == 5
     assert loop.cursor.learned_from == [ids[1], ids[2], ids[4]]
     for name in (ids[1], ids[2], ids[4]):
@@ -412,3 +419,41 @@ async def test_a_groups_episodes_stand_in_one_order_whether_played_or_taken_from
     played = await life()
     assert len(set(played)) == 8
     assert await life() == played
+
+
+async def test_single_replies_come_before_whole_episodes(
+    make: Make, store: Store, spot: Any, spot_oracle: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = {"purpose": "demonstration"}
+    shown = await collect_or_reuse(
+        jobs_of(seed_ranges((SPOT,), Split.TRAIN, episodes=3, offset=0), labels=labels),
+        store=store,
+        labels=labels,
+        policy=spot_oracle,
+        source=spot,
+        settings=WorkerSettings(concurrency=1, void_limit=1),
+        owner="t",
+    )
+    loop = make(
+        advantage="grpo", ratio="token", group_size=4, iterations=3, minutes=0.0, evaluate_every=9,
+        curriculum=CurriculumConfig(format=1, single_step=1), turn_limits=(1,),
+    )  # fmt: skip
+    learned: list[tuple[set[str], bool]] = []
+    gathered = loop.gather.iteration
+
+    async def iteration() -> Collected:
+        assert (loop.cursor.seeds_used, loop.cursor.tasks) == (0, {})
+        found = await gathered()
+        kept = set(await store.trajectory_ids())
+        learned.append(
+            ({t.id for t in found.trajectories} & kept, all(len(t.steps) == 1 for t in found.trajectories))
+        )
+        return found
+
+    monkeypatch.setattr(loop.gather, "iteration", iteration)
+    await loop.train()
+    replies, whole = learned[:2], learned[2]
+    assert replies == [(set(), True)] * 2
+    assert len(whole[0]) == loop.config.episodes_per_iteration
+    assert list(loop.cursor.tasks) == [SPOT] and loop.cursor.seeds_used > 0
+    assert loop.cursor.learned_from == sorted(t.id for t in shown.trajectories)

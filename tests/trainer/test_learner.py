@@ -26,9 +26,11 @@ from deskhand_trainer.types import Conduct, Episode, TrainingSample
 
 LENGTH = 4
 PICTURE = encoded(Picture.new("RGB", (2, 2)))
-BASE = PpoConfig(
-    minibatch=32, microbatch=32, epochs=2, threads=1, lr=0.05, critic_lr=0.05, lr_warmup_iterations=0
-)
+SMALL: dict[str, Any] = {
+    "minibatch": 32, "microbatch": 32, "epochs": 2, "threads": 1,
+    "lr": 0.05, "critic_lr": 0.05, "lr_warmup_iterations": 0,
+}  # fmt: skip
+BASE = parse_config(PpoConfig, SMALL)
 VARIANTS = {
     "turn product": BASE,
     "turn geometric": replace(BASE, ratio="turn_geometric"),
@@ -39,7 +41,10 @@ VARIANTS = {
     "dual clip": replace(BASE, dual_clip=1.01),
 }
 METHODS = [name for name in method_names() if method(name).kind == "ppo"]
-VARIANTS |= {name: replace(BASE, **{**method(name).config, "epochs": 2, "kl_coef": 0.0}) for name in METHODS}
+VARIANTS |= {
+    name: parse_config(PpoConfig, {**SMALL, **method(name).config, "epochs": 2, "kl_coef": 0.0})
+    for name in METHODS
+}
 
 
 def fresh() -> TabularActorCritic:
@@ -368,6 +373,15 @@ def test_kl_penalty_holds_the_policy_back() -> None:
     assert (held.logits - start).abs().mean() < 0.6 * (free.logits - start).abs().mean()
     with pytest.raises(ValueError, match="policy to hold on to"):
         Learner(fresh(), config)
+
+
+def test_what_the_kl_penalty_no_longer_holds_learns_as_without_it() -> None:
+    samples = batch_for(BASE).samples
+    config = replace(BASE, kl_coef=50.0, kl_iterations=1)
+    learner = Learner(loosed := fresh(), config, reference=fresh())
+    learner.update(samples, lr=0.05, held=False)
+    Learner(free := fresh(), BASE).update(samples, lr=0.05)
+    assert torch.equal(loosed.logits, free.logits)
 
 
 class Poisoned(TabularActorCritic):

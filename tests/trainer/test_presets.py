@@ -50,7 +50,7 @@ def test_limits_on_turns_all_come_within_the_iterations_and_leave_the_task_enoug
     config = parse_config(PpoConfig, method(name).config)
     used = [
         turn_limit(config.turn_limits, every=config.turn_limit_every, iteration=i)
-        for i in range(config.iterations)
+        for i in range(config.iterations - config.curriculum.iterations)
     ]
     assert tuple(dict.fromkeys(used)) == config.turn_limits
     assert config.tasks == (DEMO_TASK,)

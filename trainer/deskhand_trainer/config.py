@@ -21,6 +21,7 @@ from deskhand_trainer.choices import (
     Truncation,
 )
 from deskhand_trainer.config_parsing import bounds, parse_config
+from deskhand_trainer.curriculum_config import CurriculumConfig, refuse_horizons, refuse_stages
 from deskhand_trainer.episode_counts import refuse_counts
 from deskhand_trainer.outcome_config import OutcomeConfig
 from deskhand_trainer.playing_config import (
@@ -192,6 +193,7 @@ class PpoConfig:
     """Fewer episodes of tasks that mostly succeed, and none longer than their longest success (DART)."""
     success_band: tuple[float, float] | None = field(default=None, metadata=bounds(0, 1))
     """Fewer episodes of tasks whose last success lies outside of this (CRAFT-GUI); None: all alike."""
+    curriculum: CurriculumConfig = field(default_factory=CurriculumConfig)
     turn_limits: tuple[int, ...] = field(default=(), metadata=bounds(1))
     """Turn limits of rollouts, one after another, where they are below the tasks' own (ScalingInter-RL)."""
     turn_limit_every: int = field(default=100, metadata=bounds(1))
@@ -217,6 +219,8 @@ class PpoConfig:
     """Weight of k3 KL to the policy the run began with."""
     kl_on: Literal["all", "first_attempt"] = "all"
     """Turns it holds: with "first_attempt" only what follows a failed attempt is free to change (SCoRe)."""
+    kl_iterations: int = field(default=0, metadata=bounds(0))
+    """First iterations, which it holds for; 0: all of them. SCoRe's second stage frees the first attempt."""
     outcome: OutcomeConfig = field(default_factory=OutcomeConfig)
     process_weight: float = field(default=0.0, metadata=bounds(0))
     process_cap: float = field(default=0.3, metadata=bounds(0, 0.499))
@@ -335,21 +339,11 @@ class PpoConfig:
                 f"{idle}: for what the policy plays alone in sandboxes, and {elsewhere} episodes are not "
                 f"that: leave {idle} out"
             )
-        if self.turn_limits and self.rollouts in NOT_STORED:
-            raise ValueError(
-                f"turn_limits cut off what the policy plays alone, and {self.rollouts} episodes are not "
-                "that: leave turn_limits out"
-            )
-        last, every = len(self.turn_limits) - 1, self.turn_limit_every
-        if last * every >= self.iterations:
-            shorter = (self.iterations - 1) // last
-            near = f"turn_limit_every {shorter} or " if shorter else ""
-            raise ValueError(
-                f"turn_limits: the last of {last + 1} begins after {last} times {every} iterations, and "
-                f"there are {self.iterations}: try {near}iterations {last * every + 1}"
-            )
-        remembers = self.replay or self.self_imitation or self.advantage == "archer" or judged
-        if remembers and self.rollouts in NOT_STORED:
+        remembers = bool(self.replay or self.self_imitation) or self.advantage == "archer"
+        refuse_stages(self.curriculum, elsewhere, critic=self.by_critic, remembers=remembers)
+        before, every = self.curriculum.iterations, self.turn_limit_every
+        refuse_horizons(self.turn_limits, self.rollouts, after=before, every=every, most=self.iterations)
+        if (remembers or judged) and self.rollouts in NOT_STORED:
             raise ValueError(
                 f"{self.rollouts} episodes are in no store: leave replay and self_imitation at 0, and the "
                 "advantage 'archer' and judges of the outcome out"
@@ -397,4 +391,9 @@ class PpoConfig:
     def by_store(self) -> bool:
         """Whether it learns from episodes of the store, too."""
         fitted_to = self.value_pretraining.fitted_to
-        return self.rollouts == "recorded" or (self.fits_value and fitted_to != "rollouts")
+        return self.beside_experts or (self.fits_value and fitted_to != "rollouts")
+
+    @property
+    def beside_experts(self) -> bool:
+        """Whether it needs demonstrations, to play beside them."""
+        return self.rollouts == "recorded" or self.curriculum.iterations > 0

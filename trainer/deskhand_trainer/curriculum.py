@@ -20,9 +20,9 @@ def turn_limit(limits: Sequence[int], *, every: int, iteration: int) -> int | No
     Args:
         limits: one after another, as [10, 20, 30]; none: None.
         every: iterations each of them holds; the last one stays.
-        iteration: from 0.
+        iteration: from 0; before, the first one holds.
     """
-    return limits[min(iteration // every, len(limits) - 1)] if limits else None
+    return limits[min(max(0, iteration) // every, len(limits) - 1)] if limits else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -22,7 +22,8 @@ from deskhand_trainer.admission import LoopSeeds
 from deskhand_trainer.curriculum import in_turn, shares, turn_limit, turn_limits
 from deskhand_trainer.demonstrations import Choose, demonstrations, successes
 from deskhand_trainer.early_stop import LowScores
-from deskhand_trainer.errors import RolloutsStalled, RunRefused
+from deskhand_trainer.errors import RolloutsStalled
+from deskhand_trainer.experts import experts, screens
 from deskhand_trainer.loop_state import Cursor, PpoSetting
 from deskhand_trainer.outcome_reward import Pay, by_verifier
 from deskhand_trainer.process_reward import ScoringThread
@@ -38,6 +39,7 @@ from deskhand_trainer.rollouts import (
 from deskhand_trainer.self_play import games
 from deskhand_trainer.semi_online import SemiOnline, all_beside
 from deskhand_trainer.silence import STALL_S, HeardSink, Silence
+from deskhand_trainer.single_steps import Stage, all_replied, stage_of
 from deskhand_trainer.streaming import START, RolloutStream, StreamSettings
 
 ROLLOUT = "rollout"
@@ -80,6 +82,8 @@ class Gatherer:
             RolloutsStalled: too much broke, or nothing ended for far too long.
         """
         config = self._config
+        if (stage := stage_of(config.curriculum, iteration=self._cursor.iteration)) is not None:
+            return await self._single_replies(stage)
         if config.rollouts == "stream":
             return self._told(await self._from_stream())
         return await self.played(ROLLOUT, config.episodes_per_iteration)
@@ -162,9 +166,7 @@ class Gatherer:
             waited_s += taken.waited_s
             if fresh:
                 told, stats = tuple(fresh), _stats(fresh, waited_s)
-                return Collected(
-                    trajectories=told, dropped=+dropped, stats=stats, stale_turns=stale_turns
-                )  # fmt: skip
+                return Collected(trajectories=told, dropped=+dropped, stats=stats, stale_turns=stale_turns)
         raise RolloutsStalled(
             f"of {FRUITLESS} batches no episode could be learned from ({dict(+dropped)}): where they are "
             "stale, raise max_staleness or lower concurrency"
@@ -186,12 +188,16 @@ class Gatherer:
         )
 
     async def _beside_experts(self, episodes: int) -> Collected:
-        """The next of the demonstrations, one after another, and again from the first."""
-        config = self._config
+        """Beside the next of the demonstrations."""
+        config, cursor = self._config, self._cursor
         ids = await demonstrations(self._choose, config.tasks, self._seeds.split)
+        found, cursor.seeds_used = await experts(
+            ids, self._readable, first=cursor.seeds_used, count=-(-episodes // config.group_size)
+        )
+        cursor.learn(expert.id for _, expert in found)
         return await self._without_sandboxes(
             all_beside(
-                await self._experts(ids, -(-episodes // config.group_size)),
+                [expert for _, expert in found],
                 self._policy,
                 SemiOnline(patches=config.patches),
                 group_size=config.group_size,
@@ -200,30 +206,23 @@ class Gatherer:
             )
         )
 
-    async def _experts(self, ids: Sequence[str], count: int) -> list[Trajectory]:
-        """The next so many that can be read.
-
-        Raises:
-            RunRefused: none can.
-        """
-        cursor = self._cursor
-        found: list[Trajectory] = []
-        unreadable: set[str] = set()
-        while len(found) < count:
-            lacking = count - len(found)
-            picked = [ids[(cursor.seeds_used + number) % len(ids)] for number in range(lacking)]
-            cursor.seeds_used += lacking
-            wanted = [each for each in dict.fromkeys(picked) if each not in unreadable]
-            read = {t.id: t for t in await self._readable(wanted)}
-            found += [read[each] for each in picked if each in read]
-            unreadable |= set(wanted) - set(read)
-            if len(unreadable) == len(ids):
-                raise RunRefused(
-                    f"none of the {len(ids)} demonstrations can be read (deskhand flywheel fsck): the run's "
-                    "alarm says why"
-                )
-        cursor.learn(each.id for each in found)
-        return found
+    async def _single_replies(self, stage: Stage) -> Collected:
+        """To the next screens of demonstrations."""
+        config, cursor = self._config, self._cursor
+        ids = await demonstrations(self._choose, config.tasks, self._seeds.split)
+        count = config.episodes_per_iteration // config.group_size
+        shown = await screens(ids, self._readable, first=cursor.iteration * count, count=count)
+        cursor.learn(each.expert.id for each in shown)
+        return await self._without_sandboxes(
+            all_replied(
+                shown,
+                self._policy,
+                stage,
+                group_size=config.group_size,
+                concurrency=config.concurrency,
+                policy_update=self._updates(),
+            )
+        )
 
     async def _without_sandboxes(
         self, playing: Awaitable[tuple[Sequence[Trajectory], Mapping[str, int]]]
@@ -359,7 +358,8 @@ class Gatherer:
 
     def _turn_limits(self) -> dict[str, int]:
         config, cursor = self._config, self._cursor
-        limit = turn_limit(config.turn_limits, every=config.turn_limit_every, iteration=cursor.iteration)
+        whole = cursor.iteration - config.curriculum.iterations
+        limit = turn_limit(config.turn_limits, every=config.turn_limit_every, iteration=whole)
         return dict(turn_limits(config.tasks, limit, cursor.tasks if config.curate else {}))
 
     def _ranges(self, starts: int) -> tuple[SeedRange, ...]:

@@ -88,7 +88,7 @@ class Learner:
         self.updates = 0
         self.skipped_in_row = 0
         """Steps since the last whose gradient was finite."""
-        self._entropy_coef = config.entropy_coef
+        self._entropy_coef, self._kl_coef = config.entropy_coef, config.kl_coef
 
     # ---- state ----
 
@@ -130,7 +130,12 @@ class Learner:
     # ---- update ----
 
     def update(
-        self, samples: Sequence[TrainingSample], *, lr: float | None, entropy_push: float = 0.0
+        self,
+        samples: Sequence[TrainingSample],
+        *,
+        lr: float | None,
+        entropy_push: float = 0.0,
+        held: bool = True,
     ) -> UpdateReport:
         """Train on one iteration's samples.
 
@@ -142,11 +147,12 @@ class Learner:
             lr: the actor's rate for this iteration; None: the critic alone learns, and nothing is told of the
                 policy, whose weights are no newer then.
             entropy_push: of `deskhand_trainer.entropy.band_push`, times the config's weight of it.
+            held: whether the KL penalty still holds the policy.
 
         Raises:
             TrainingDiverged: no gradient was finite in `max_skipped_steps` steps in a row.
         """
-        reference = None if lr is None else self._reference_logprobs(samples)
+        reference = self._reference_logprobs(samples) if held and lr is not None else None
         return self._update_everywhere(samples, reference, lr, entropy_push)
 
     def _update(
@@ -159,6 +165,7 @@ class Learner:
         # rank 0 alone may have fitted it since
         self.ranks.take_over([p.detach() for p in self._alike])
         self._entropy_coef = self.config.entropy_coef + self.config.entropy_smoothing * entropy_push
+        self._kl_coef = 0.0 if reference is None else self.config.kl_coef
         if lr is not None:
             for group in self.actor_optimizer.param_groups:
                 group["lr"] = lr
@@ -186,7 +193,7 @@ class Learner:
     def _teach(self, samples: Sequence[TrainingSample]) -> bool:
         """Whether the policy learns anything from these."""
         c = self.config
-        also = self._entropy_coef or c.kl_coef or (c.by_critic and c.critic == "shared")
+        also = self._entropy_coef or self._kl_coef or (c.by_critic and c.critic == "shared")
         return bool(also) or any(s.in_policy_loss and any(s.advantage) for s in samples)
 
     def _step(self, rows: Minibatch, tally: Tally, *, first: bool, critic_only: bool, actor: bool) -> None:
@@ -267,11 +274,11 @@ class Learner:
         # without a value target the critic stays as it is
         weight = c.value_coef if c.critic == "shared" else 1.0
         rest = (weight * value if c.by_critic else 0.0) - self._entropy_coef * entropy
-        if c.kl_coef > 0:
+        if self._kl_coef > 0:
             held = rows.token_shares
             if c.kl_on == "first_attempt":
                 held = held * torch.tensor([[s.attempt == 0] for s in rows.samples])
-            rest = rest + c.kl_coef * (held * kl_k3(logprobs, rows.reference, rows.mask)).sum()
+            rest = rest + self._kl_coef * (held * kl_k3(logprobs, rows.reference, rows.mask)).sum()
         tally.policy_loss += policy.item()
         tally.entropy += entropy.item()
         mass = torch.zeros(()) if terms is None else (rows.policy_weights * terms.clipped_mass).sum()

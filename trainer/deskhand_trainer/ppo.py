@@ -53,6 +53,7 @@ from deskhand_trainer.replay import Successes, replayed
 from deskhand_trainer.rollouts import Collected, episode_of, shared_turns
 from deskhand_trainer.self_imitation import imitated, usual, warmed_up
 from deskhand_trainer.self_play import compared
+from deskhand_trainer.single_steps import Stage, stage_of
 from deskhand_trainer.tally import UpdateReport
 from deskhand_trainer.types import Episode, TrainingSample
 from deskhand_trainer.value_config import ValuePretrainingConfig
@@ -172,8 +173,9 @@ class PpoLoop:
             batch = await self._compute(prepare, mixed, self.model, self.config, shuffle=shuffle, **told)
             swapped = (new is not old for new, old in zip(mixed, episodes, strict=True))
             batch = replace(batch, samples=to_learn(self.config, mixed, batch), replayed=sum(swapped))
-            outcomes = [(e.task_id, e.success, e.attempt_turns) for e in episodes]
-            self.cursor.tasks = recorded(self.cursor.tasks, outcomes)
+            if self._stage is None:
+                outcomes = [(e.task_id, e.success, e.attempt_turns) for e in episodes]
+                self.cursor.tasks = recorded(self.cursor.tasks, outcomes)
         if not (samples := [*batch.samples, *again]):
             return episodes, batch, nothing_learned()
         push = 0.0
@@ -181,7 +183,8 @@ class PpoLoop:
             low, high = self.config.entropy_band
             push = band_push(batch.entropy, self.cursor.entropies, low=low, high=high)
             self.cursor.entropies.append(batch.entropy)
-        report = await self._compute(self.learner.update, samples, lr=lr, entropy_push=push)
+        held = not 0 < self.config.kl_iterations <= self.cursor.iteration
+        report = await self._compute(self.learner.update, samples, lr=lr, entropy_push=push, held=held)
         return episodes, batch, report
 
     async def _episodes(self, collected: Collected, *, beside: Sequence[Episode] = ()) -> list[Episode]:
@@ -210,7 +213,7 @@ class PpoLoop:
 
     async def _scored(self, episodes: Sequence[Episode]) -> list[Episode]:
         """With the process reward model's scores, where there is one; they are kept, too."""
-        if (model := self.s.reward_model) is None:
+        if (model := self.s.reward_model) is None or self._stage is not None:
             return list(episodes)
         try:
             scored = await self.gather.scoring.run(judged, model, episodes, self.config.process_form)
@@ -327,6 +330,11 @@ class PpoLoop:
     @property
     def _clones(self) -> bool:
         return self.config.algorithm == "cloning"
+
+    @property
+    def _stage(self) -> Stage | None:
+        """Of the curriculum before whole episodes."""
+        return stage_of(self.config.curriculum, iteration=self.cursor.iteration)
 
     def _policy(self, temperature: float, *, mending: bool = False) -> LocalPolicy:
         return LocalPolicy(

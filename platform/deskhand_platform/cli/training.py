@@ -154,7 +154,7 @@ def _refuse_dataset_unread(kind: RunKind, config: Any) -> None:
     """
     if kind in FROM_DATASETS or (kind is RunKind.PPO and config.by_store):
         return
-    reading = "with rollouts=recorded or value_pretraining.fitted_to=rollouts_and_stored"
+    reading = "with rollouts=recorded, curriculum or value_pretraining.fitted_to=rollouts_and_stored"
     raise InvalidField(
         "--dataset", f"{', '.join(FROM_DATASETS)} learn from one, and ppo {reading}: this {kind} would not"
     )

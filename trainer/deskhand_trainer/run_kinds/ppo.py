@@ -35,10 +35,11 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
         text_bytes=config.text_bytes,
         plan_tokens=config.plan_tokens,
     )
-    if bundle.memory.summary_after and config.rollouts in ("recorded", "self_play"):
+    if bundle.memory.summary_after and (config.beside_experts or config.rollouts == "self_play"):
+        staged = config.curriculum.iterations > 0
+        told = "'curriculum': single replies" if staged else f"'rollouts': {config.rollouts} ones"
         raise RunRefused(
-            f"field 'rollouts': {config.rollouts} ones ask for no summary, and the policy's memory has them: "
-            "set summary_after=0"
+            f"field {told} ask for no summary, and the policy's memory has them: set summary_after=0"
         )
     if bundle.memory.plan_tokens and config.algorithm == "cloning":
         raise RunRefused("field 'algorithm': cloning imitates actions, and the policy says plans")
@@ -46,7 +47,7 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
     refuse_unpayable(config, reward_model, of_round=context.spec.folders is not None)
     if config.stop_below is not None and reward_model is None:
         raise RunRefused("field 'stop_below': it needs a process reward model; `train score` makes one")
-    if config.rollouts == "recorded":
+    if config.beside_experts:
         split = loop_seeds(config.tasks, probe=config.probe).split
         await demonstrations(context.episodes, config.tasks, split)
     async with (
