@@ -21,6 +21,7 @@ from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.events import append_events
 from deskhand_flywheel.tables import events
 from deskhand_flywheel.types import Event, EventKind
+from deskhand_platform.background import log_and_continue
 from deskhand_platform.settings import RetentionSettings
 from deskhand_platform.tables import webhook_deliveries, webhooks
 from deskhand_platform.task_events import NAME, PREFIX
@@ -51,14 +52,10 @@ class Retention:
 
     async def _work(self) -> None:
         while True:
-            try:
+            async with log_and_continue("what is old could not be dropped", FlywheelError):
                 dropped = await self.drop(time.time())
                 if dropped:
                     log.info("dropped %d old events of tasks and deliveries of webhooks", dropped)
-            except FlywheelError as error:
-                log.warning("what is old could not be dropped: %s", error)
-            except Exception:  # a bug, and later there may be other rows
-                log.exception("what is old could not be dropped")
             await asyncio.sleep(self._settings.every_s)
 
     async def drop(self, now_s: float) -> int:

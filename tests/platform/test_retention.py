@@ -168,6 +168,7 @@ async def test_it_drops_by_itself(store: Store) -> None:
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.usefixtures("short_pauses")
 async def test_what_nobody_foresaw_ends_no_dropping(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     class Odd(Retention):
         tries, dropped = 0, asyncio.Event()

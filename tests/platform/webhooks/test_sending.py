@@ -19,7 +19,6 @@ from deskhand_platform.queue import TaskQueue
 from deskhand_platform.serving import address_of, answering, listen
 from deskhand_platform.settings import Settings, WebhookSettings
 from deskhand_platform.states import AlarmState
-from deskhand_platform.webhooks import sending
 from deskhand_platform.webhooks.sending import Sender
 
 DATABASES = ("sqlite", "postgresql")
@@ -249,6 +248,7 @@ async def test_alarms_that_stand_are_told_first(
     assert (await client.get(f"/v1/webhooks/{other['id']}/deliveries")).json()["items"] == []
 
 
+@pytest.mark.usefixtures("short_pauses")
 async def test_what_nobody_foresaw_ends_no_sending(
     client: httpx.AsyncClient,
     store: Store,
@@ -256,7 +256,6 @@ async def test_what_nobody_foresaw_ends_no_sending(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(sending, "ODD_S", 0.01)
     made = await add(client, receiver.url)
     await client.delete(f"/v1/tasks/{await submit(client)}")
     sender = Sender(store, HERE)
