@@ -100,8 +100,12 @@ class Sender:
 
     async def _deliver(self, due: Due) -> None:
         delivery = due.delivery
-        reason, hopeless = await self._send(delivery, due.url, due.secret)
         try:
+            reason, hopeless = await self._send(delivery, due.url, due.secret)
+        except Exception as error:  # a bug: a try like any other, or it would be sent again for ever
+            log.exception("delivery %s could not be sent", delivery.id)
+            reason, hopeless = f"could not be sent: {type(error).__name__}: {error}", False
+        async with log_and_continue(f"delivery {delivery.id} is sent again", FlywheelError):
             if reason is None:
                 await self._book.delivered(delivery)
                 return
@@ -110,8 +114,6 @@ class Sender:
             due_at_s = time.time() + min(self._settings.longest_pause_s, pause_s)
             over = hopeless or tried >= self._settings.attempts
             await self._book.missed(delivery, reason, None if over else due_at_s)
-        except FlywheelError as error:
-            log.warning("delivery %s is sent again: %s", delivery.id, error)
 
     async def _send(self, delivery: Delivery, url: str, secret: str) -> tuple[str | None, bool]:
         """Why it was not taken, None where it was; and whether it never will be."""
