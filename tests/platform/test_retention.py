@@ -136,7 +136,8 @@ async def test_what_tasks_fetched_goes_when_none_has_used_it_for_long(store: Sto
     old, young = (downloads.fetched(f"https://example.com/{days}") for days in (31, 29))
     for place, days in ((old, 31), (young, 29)):
         place.touch()
-        os.utime(place, (now - days * DAY_S,) * 2)
+        at_s = now - days * DAY_S
+        os.utime(place, (at_s, at_s))
     for_ever = RetentionSettings(downloads_s=None)
     assert await Retention(store.database, for_ever, downloads).drop(now) == 0
     assert await Retention(store.database, RetentionSettings(), downloads).drop(now) == 1

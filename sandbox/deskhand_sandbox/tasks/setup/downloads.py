@@ -57,9 +57,9 @@ class Downloads:
             InvalidTask: it is not here and cannot be fetched; says why and where to put it.
         """
         fetched = self.fetched(url)
-        for place, read in ((self.place(url), Path.read_bytes), (fetched, _used)):
+        for place in (self.place(url), fetched):
             try:
-                return await asyncio.to_thread(read, place)
+                return await asyncio.to_thread(_used, place)
             except FileNotFoundError:
                 pass
             except OSError as error:
@@ -166,6 +166,7 @@ def _folder() -> Path:
 
 
 def _used(place: Path) -> bytes:
+    """What the file holds; when it was used last is its time."""
     data = place.read_bytes()
     with contextlib.suppress(OSError):  # a folder that can only be read
         os.utime(place)
