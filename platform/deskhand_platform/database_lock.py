@@ -8,7 +8,6 @@ heard for `STALE_S`.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import socket
 import time
@@ -23,11 +22,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_agent.ids import new_id
 from deskhand_flywheel.database import Database
 from deskhand_flywheel.errors import FlywheelError
+from deskhand_platform.background import log_and_continue
 from deskhand_platform.errors import DatabaseInUse
 from deskhand_platform.tables import platforms
 from deskhand_sandbox.manager import processes
-
-log = logging.getLogger(__name__)
 
 BEAT_S = 5.0
 STALE_S = 60.0
@@ -58,12 +56,10 @@ async def hold(database: Database, home: Path, *, take_over: bool = False) -> As
     async def beat() -> None:
         while not taken:
             await asyncio.sleep(BEAT_S)
-            try:
+            async with log_and_continue(
+                "the database cannot be told that this platform works it", FlywheelError
+            ):
                 taken.extend(await _renewed(database, own["holder"]))
-            except FlywheelError as error:
-                log.warning("the database cannot be told that this platform works it: %s", error)
-            except Exception:  # a bug: whoever waits for a sign of life would take this platform for dead
-                log.exception("the database cannot be told that this platform works it")
         assert block is not None
         block.cancel()
 

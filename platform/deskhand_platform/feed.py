@@ -8,7 +8,6 @@ itself until it has caught up.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -18,12 +17,10 @@ from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.events import MAX_EVENTS
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind
+from deskhand_platform.background import log_and_continue
 from deskhand_platform.task_events import PREFIX
 
-log = logging.getLogger(__name__)
 POLL_S = 0.25
-ODD_S = 5.0
-"""Pause after what nobody foresaw: the log is not to be filled with it."""
 KEPT = 10_000
 """Newest events that streams share."""
 
@@ -114,17 +111,11 @@ class EventFeed:
 
     async def _read(self) -> None:
         while True:
-            try:
+            found: Sequence[Event] = ()
+            async with log_and_continue("the events cannot be read", FlywheelError):
                 if self._first is None:
                     self._first = self._last = await self._store.last_event_id()
                 found = await self._store.events_after(self._last)
-            except FlywheelError as error:
-                log.warning("the events cannot be read: %s", error)
-                found = ()
-            except Exception:  # a bug, and there may be readable events after these
-                log.exception("the events cannot be read")
-                await asyncio.sleep(ODD_S)
-                continue
             if found:
                 self._take(found)
             if len(found) < MAX_EVENTS:

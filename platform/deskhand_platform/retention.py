@@ -1,4 +1,5 @@
-"""Drops rows that only tell of what is over: old events of tasks, and old deliveries of webhooks.
+"""Drops what is over: old events of tasks, old deliveries of webhooks, and files that tasks fetched and none
+has used for long.
 
 Tasks, their results and episodes stay, and so do alarms, states of rounds and the figures of runs. What was
 dropped last is told by an event of its own, so that a stream that would go on before it is told so.
@@ -21,9 +22,11 @@ from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.events import append_events
 from deskhand_flywheel.tables import events
 from deskhand_flywheel.types import Event, EventKind
+from deskhand_platform.background import log_and_continue
 from deskhand_platform.settings import RetentionSettings
 from deskhand_platform.tables import webhook_deliveries, webhooks
 from deskhand_platform.task_events import NAME, PREFIX
+from deskhand_sandbox.tasks.setup.downloads import Downloads
 
 log = logging.getLogger(__name__)
 BATCH = 1000
@@ -35,9 +38,10 @@ SUBJECT, DROPPED = "platform", "task_events_dropped"
 class Retention:
     """The one that drops."""
 
-    def __init__(self, database: Database, settings: RetentionSettings) -> None:
+    def __init__(self, database: Database, settings: RetentionSettings, downloads: Downloads) -> None:
         self._database = database
         self._settings = settings
+        self._downloads = downloads
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -51,18 +55,14 @@ class Retention:
 
     async def _work(self) -> None:
         while True:
-            try:
+            async with log_and_continue("what is old could not be dropped", FlywheelError):
                 dropped = await self.drop(time.time())
                 if dropped:
-                    log.info("dropped %d old events of tasks and deliveries of webhooks", dropped)
-            except FlywheelError as error:
-                log.warning("what is old could not be dropped: %s", error)
-            except Exception:  # a bug, and later there may be other rows
-                log.exception("what is old could not be dropped")
+                    log.info("dropped %d old events, deliveries and downloads", dropped)
             await asyncio.sleep(self._settings.every_s)
 
     async def drop(self, now_s: float) -> int:
-        """Drop all that is too old; how many rows.
+        """Drop all that is too old; how many rows and files.
 
         Raises:
             StoreError: the database cannot be written; what is left is dropped next time.
@@ -74,6 +74,8 @@ class Retention:
                 dropped += some
         if self._settings.deliveries_s is not None:
             dropped += await self._drop_deliveries(now_s - self._settings.deliveries_s)
+        if self._settings.downloads_s is not None:
+            dropped += await asyncio.to_thread(self._downloads.drop, now_s - self._settings.downloads_s)
         return dropped
 
     async def _drop_events(self, before_s: float) -> int:

@@ -42,6 +42,7 @@ from deskhand_platform.transfers import Transfers
 from deskhand_platform.webhooks.sending import Sender
 from deskhand_sandbox.host import HostSettings, start_host
 from deskhand_sandbox.manager import PoolSettings
+from deskhand_sandbox.tasks.setup.downloads import Downloads
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,7 +143,7 @@ async def platform(
                         EvaluationRunner(settings, supervisor).running(),
                         JobRunner(settings, supervisor).running(),
                         AlarmWatch(settings, store).running(),
-                        Retention(store.database, settings.retention).running(),
+                        Retention(store.database, settings.retention, Downloads()).running(),
                         serve_api(services, listener),
                     ):
                         url = address_of(listener)

@@ -160,6 +160,8 @@ class RetentionSettings(BaseModel):
     """Changes of tasks, for streams that go on where they broke off; None: for ever, here as below."""
     deliveries_s: Annotated[float, Field(ge=3600)] | None = 30 * 86400.0
     """What webhooks were sent, once it has arrived or been given up."""
+    downloads_s: Annotated[float, Field(ge=86400)] | None = 30 * 86400.0
+    """Files that the set-up and the verifiers of tasks fetched, from when a task last used them."""
     every_s: Annotated[float, Field(gt=0)] = 3600.0
     """How often it is looked what is older."""
 

@@ -15,6 +15,7 @@ from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind
 from deskhand_platform import host_address
+from deskhand_platform.background import log_and_continue
 from deskhand_platform.errors import ChildFailed
 from deskhand_platform.services import HostState
 from deskhand_platform.settings import Settings
@@ -92,6 +93,9 @@ class Supervisor:
                 reason = await live()
             except (SandboxError, OSError) as error:
                 reason = str(error)
+            except Exception as error:  # a bug, and its next life may be without it
+                log.exception("the %s ended", name)
+                reason = f"{type(error).__name__}: {error}"
             deaths = 1 if time.monotonic() - began > STEADY_S else deaths + 1
             log.warning("the %s ended (%s); it is started again", name, reason)
             event = Event(
@@ -102,10 +106,8 @@ class Supervisor:
                 name="child_died",
                 data={"child": name, "reason": reason},
             )
-            try:
+            async with log_and_continue("no alarm tells of it", FlywheelError):
                 await self._store.append_event(event)
-            except FlywheelError as error:  # the child is worth more than its alarm
-                log.warning("no alarm tells of it: %s", error)
             await asyncio.sleep(BACKOFF_S[min(deaths, len(BACKOFF_S)) - 1])
 
     async def _host(self, first: asyncio.Future[None]) -> str:
@@ -122,7 +124,7 @@ class Supervisor:
                 await dead(host.pid)
                 self._up.clear()
                 self._state = "down"
-        except (SandboxError, OSError) as error:
+        except Exception as error:
             if not first.done():
                 first.set_exception(ChildFailed(f"the sandbox host does not start: {error}"))
             raise

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import httpx
 
 from deskhand_flywheel.store import Store
+from deskhand_platform.background import log_and_continue
 from deskhand_platform.errors import NoRoom
 from deskhand_platform.settings import Settings
 from deskhand_platform.supervisor import stop
@@ -157,7 +158,7 @@ class Talkers:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(min(LOOK_S, self._settings.chat.idle_s / 2))
-            async with self._starting:
+            async with log_and_continue("policies that nobody asks could not be ended"), self._starting:
                 since = time.monotonic() - self._settings.chat.idle_s
                 for policy_id, one in [*self._talking.items()]:
                     if (not one.used and one.last_s < since) or one.process.returncode is not None:

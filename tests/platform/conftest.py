@@ -20,6 +20,7 @@ from deskhand_agent.ids import new_id
 from deskhand_agent.types import Decision, Step, StepTimings, StopReason, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel.blobs import digest_of
 from deskhand_flywheel.store import Store
+from deskhand_platform import background
 from deskhand_platform.accounts import passwords
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.opening import Accounts, FirstAdmin, open_accounts
@@ -225,8 +226,14 @@ def _record_episode() -> Any:
     return record_episode
 
 
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what works in the background, after what nobody foresaw."""
+    monkeypatch.setattr(background, "ODD_S", 0.01)
+
+
 @pytest.fixture(name="odd_once")
-def _odd_once() -> Callable[[Any], Any]:
+def _odd_once(short_pauses: None) -> Callable[[Any], Any]:
     """Of what looks again and again, a kind whose first look fails as nobody foresaw."""
 
     def odd_once(kind: Any) -> Any:

@@ -152,6 +152,7 @@ async def test_it_is_heard_of_while_it_lives(
                 await asyncio.sleep(0.02)
 
 
+@pytest.mark.usefixtures("short_pauses")
 async def test_what_nobody_foresaw_ends_no_telling_that_it_lives(
     store: Store,
     homes: tuple[Path, Path],

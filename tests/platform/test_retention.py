@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import httpx
 import pytest
@@ -23,10 +25,14 @@ from deskhand_platform.task_orders import PolicyRef, TaskOrder
 from deskhand_platform.webhooks.about import About
 from deskhand_platform.webhooks.book import DeliveryState, WebhookBook
 from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.tasks.setup.downloads import Downloads
 
 DATABASES = ("sqlite", "postgresql")
 DAY_S = 86_400.0
-MONTH = RetentionSettings(task_events_s=30 * DAY_S, deliveries_s=30 * DAY_S, every_s=0.01)
+MONTH = RetentionSettings(
+    task_events_s=30 * DAY_S, deliveries_s=30 * DAY_S, downloads_s=30 * DAY_S, every_s=0.01
+)
+NONE_FETCHED = Downloads(Path("nowhere"))
 
 
 async def cancel_some(store: Store, count: int) -> None:
@@ -54,7 +60,7 @@ async def age(store: Store, days: float, up_to: int | None = None) -> None:
 
 
 async def drop(store: Store, settings: RetentionSettings = MONTH) -> int:
-    return await Retention(store.database, settings).drop(time.time())
+    return await Retention(store.database, settings, NONE_FETCHED).drop(time.time())
 
 
 async def test_old_events_of_tasks_go_and_all_others_stay(
@@ -124,6 +130,20 @@ async def test_deliveries_go_when_they_are_over_and_old(store: Store) -> None:
     assert left == {**pending, young.id: DeliveryState.DELIVERED}
 
 
+async def test_what_tasks_fetched_goes_when_none_has_used_it_for_long(store: Store, tmp_path: Path) -> None:
+    downloads, now = Downloads(tmp_path), time.time()
+    (tmp_path / "fetched").mkdir()
+    old, young = (downloads.fetched(f"https://example.com/{days}") for days in (31, 29))
+    for place, days in ((old, 31), (young, 29)):
+        place.touch()
+        at_s = now - days * DAY_S
+        os.utime(place, (at_s, at_s))
+    for_ever = RetentionSettings(downloads_s=None)
+    assert await Retention(store.database, for_ever, downloads).drop(now) == 0
+    assert await Retention(store.database, RetentionSettings(), downloads).drop(now) == 1
+    assert not old.exists() and young.exists()
+
+
 async def told_ids(
     client: httpx.AsyncClient, path: str, last_id: int, **params: str
 ) -> tuple[list[int], str]:
@@ -163,11 +183,12 @@ async def test_a_stream_is_told_what_is_gone(client: httpx.AsyncClient, store: S
 async def test_it_drops_by_itself(store: Store) -> None:
     await cancel_some(store, 2)
     await age(store, 31)
-    async with asyncio.timeout(60), Retention(store.database, MONTH).running():
+    async with asyncio.timeout(60), Retention(store.database, MONTH, NONE_FETCHED).running():
         while await ids_of_tasks(store):
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.usefixtures("short_pauses")
 async def test_what_nobody_foresaw_ends_no_dropping(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     class Odd(Retention):
         tries, dropped = 0, asyncio.Event()
@@ -179,7 +200,7 @@ async def test_what_nobody_foresaw_ends_no_dropping(store: Store, caplog: pytest
             self.dropped.set()
             return 0
 
-    odd = Odd(store.database, MONTH)
+    odd = Odd(store.database, MONTH, NONE_FETCHED)
     async with asyncio.timeout(30), odd.running():
         await odd.dropped.wait()
     assert 'raise RuntimeError("odd")' in caplog.text

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from deskhand_flywheel.store import Store
+from deskhand_platform import talkers
 from deskhand_platform.errors import NoRoom
 from deskhand_platform.settings import ChatSettings, Settings
 from deskhand_platform.talkers import Talkers, Talking
@@ -80,3 +81,30 @@ async def test_one_that_is_asked_makes_no_room_for_another(
                 await _ask(loading, second)
         await _ask(loading, second)
         assert loading.begun == [first, second]
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_what_nobody_foresaw_ends_no_putting_away_of_what_is_idle(
+    settings: Settings,
+    store: Store,
+    policies: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(talkers, "LOOK_S", 0.0)
+    close, odd, closed = Talking.close, [RuntimeError("odd")], asyncio.Event()
+
+    async def once_odd(one: Talking) -> None:
+        await close(one)
+        if odd:
+            raise odd.pop()
+        closed.set()
+
+    monkeypatch.setattr(Talking, "close", once_odd)
+    loading = Loading(settings.model_copy(update={"chat": ChatSettings(policies=2, idle_s=0.01)}), store)
+    loading.let.set()
+    async with asyncio.timeout(30), loading.running():
+        for policy in policies:
+            await _ask(loading, policy)
+        await closed.wait()
+    assert "raise odd.pop()" in caplog.text

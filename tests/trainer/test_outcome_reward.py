@@ -17,11 +17,13 @@ from judge_replies import busy, chat, says
 from starlette.responses import Response
 
 from deskhand_agent.models.bundle import ModelBundle
+from deskhand_agent.time_limits import waiting_ones_turn
+from deskhand_agent.types import Trajectory
 from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel.judges import JudgeSettings, OutcomeJudge
 from deskhand_flywheel.review_types import DisagreementKind
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import JudgeTrouble, TrajectoryFilter
+from deskhand_flywheel.types import JudgeTrouble, OutcomeScore, TrajectoryFilter
 from deskhand_sandbox.types import Split
 from deskhand_sandbox.verifiers.none import create as no_verifier
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig, parse_config
@@ -206,6 +208,22 @@ async def test_the_deadline_runs_from_the_end_of_the_episode(
         await played(spot, spot_oracle, store, make(at_once=1, within_s=0.3))
     over.set()
     assert await store.count_trajectories(TrajectoryFilter(labels=LABELS)) == 4
+
+
+async def test_a_judge_that_waits_for_its_endpoints_rate_limit_is_not_late(
+    store: Store, spot: Any, spot_oracle: Any, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = make(within_s=0.5)
+    score = outcomes._judge.score
+
+    async def held(trajectory: Trajectory) -> OutcomeScore:
+        with waiting_ones_turn():
+            await asyncio.sleep(0.6)
+            return await score(trajectory)
+
+    monkeypatch.setattr(outcomes._judge, "score", held)
+    collected = await played(spot, spot_oracle, store, outcomes, count=1)
+    assert outcomes_of(collected) == [(0.75, False)] and collected.dropped == {}
 
 
 async def test_a_void_episode_is_played_again_after_the_run_died(

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from deskhand_agent.errors import EndpointError
+from deskhand_agent.time_limits import TimeLimit
 from deskhand_agent.types import StopReason, Trajectory
 from deskhand_flywheel.errors import NoVerdict
 from deskhand_flywheel.judges import JudgeSettings, OutcomeJudge, Rubric
@@ -106,7 +107,7 @@ class JudgedOutcomes:
         """
         within_s = self._config.within_s
         try:
-            async with asyncio.timeout(within_s), self._turn:
+            async with TimeLimit(within_s).enforced(), self._turn:
                 score = await self._judge.score(trajectory)
         except TimeoutError as error:
             late = f"no verdict within {within_s:g} s of the episode's end"

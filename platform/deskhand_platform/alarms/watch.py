@@ -12,6 +12,7 @@ from deskhand_flywheel.errors import StoreError
 from deskhand_flywheel.store import Store
 from deskhand_platform.alarms.book import Alarm, AlarmBook
 from deskhand_platform.alarms.rules import Trouble, troubles
+from deskhand_platform.background import log_and_continue
 from deskhand_platform.settings import Settings
 from deskhand_platform.states import AlarmState
 
@@ -39,12 +40,8 @@ class AlarmWatch:
 
     async def _watch(self) -> None:
         while True:
-            try:
+            async with log_and_continue("the alarms could not be looked at", StoreError, OSError):
                 await self.look()
-            except (StoreError, OSError) as error:
-                log.warning("the alarms could not be looked at: %s", error)
-            except Exception:  # a bug, and later there may be other rows
-                log.exception("the alarms could not be looked at")
             await asyncio.sleep(self._settings.alarms.every_s)
 
     async def look(self) -> None:

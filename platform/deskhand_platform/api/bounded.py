@@ -63,6 +63,7 @@ class Bounded:
 
 
 async def _admit(scope: Scope) -> None:
+    """The route asks again: a body comes as slowly as its sender likes, who may be shut out meanwhile."""
     connection = HTTPConnection(scope)
     if admit in connection.app.dependency_overrides:  # an application that lets in whoever reaches it
         return

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 
 from deskhand_platform.auth import write_private
+from deskhand_platform.background import log_and_continue
 from deskhand_platform.errors import PlatformError
 from deskhand_platform.rounds.process import RunHalted
 from deskhand_platform.states import WorkState
@@ -57,23 +58,32 @@ async def work_through(
         bring: raises as `bring_to_end`.
     """
     while True:
-        waiting = await asyncio.to_thread(lambda: pending(asked()))
-        if waiting is None:
-            await asyncio.sleep(POLL_S)
-            continue
-        try:
-            await bring(waiting)
-            continue
-        except RunHalted as halt:
-            ending = halt.state, "cancelled"
-        except (PlatformError, OSError) as error:
-            log.warning("%s failed: %s", waiting.name, error)
-            ending = WorkState.FAILED, str(error)
-        try:
-            _close(waiting, *ending)
-        except OSError as error:  # its folder was deleted, or the disk is full
-            log.warning("the end of %s could not be noted: %s", waiting.name, error)
-            await asyncio.sleep(POLL_S)
+        async with log_and_continue("what waits could not be worked", OSError):
+            waiting = await asyncio.to_thread(lambda: pending(asked()))
+            if waiting is not None:
+                await _work(waiting, bring)
+                continue
+        await asyncio.sleep(POLL_S)
+
+
+async def _work(folder: Path, bring: Callable[[Path], Awaitable[object]]) -> None:
+    """
+    Raises:
+        OSError: its end could not be noted: its folder was deleted, or the disk is full.
+    """
+    try:
+        await bring(folder)
+        return
+    except RunHalted as halt:
+        ending = halt.state, "cancelled"
+    except (PlatformError, OSError) as error:
+        log.warning("%s failed: %s", folder.name, error)
+        ending = WorkState.FAILED, str(error)
+    except Exception as error:  # a bug: those that wait behind it are not to wait for ever
+        log.exception("%s failed", folder.name)
+        reason = f"{type(error).__name__}: {error}; the traceback is in the platform's log"
+        ending = WorkState.FAILED, reason
+    write_private(folder / ENDED, json.dumps({"state": ending[0].value, "reason": ending[1]}))
 
 
 def state_of(folder: Path) -> tuple[WorkState, str | None]:
@@ -87,7 +97,3 @@ def state_of(folder: Path) -> tuple[WorkState, str | None]:
         pass
     # where one life failed another is about to begin, until whoever works the queue has said that it is over
     return (WorkState.QUEUED if read_state(folder) is None else WorkState.RUNNING), None
-
-
-def _close(folder: Path, state: WorkState, reason: str) -> None:
-    write_private(folder / ENDED, json.dumps({"state": state.value, "reason": reason}))

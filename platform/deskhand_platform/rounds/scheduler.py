@@ -8,19 +8,18 @@ once, at the next start.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from typing import Any
 
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
+from deskhand_platform.background import log_and_continue
 from deskhand_platform.errors import PlatformError
 from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.rounds.schedules import Schedule, Schedules, next_time
 from deskhand_platform.services import Rounds
 
-log = logging.getLogger(__name__)
 LOOK_S = 5.0
 """How often it is looked whether something is due."""
 
@@ -37,12 +36,10 @@ class Scheduler:
     async def run(self, look_s: float = LOOK_S) -> None:
         """Until it is cancelled."""
         while True:
-            try:
+            async with log_and_continue(
+                "the schedules of rounds could not be looked at", PlatformError, FlywheelError
+            ):
                 await self.look()
-            except (PlatformError, FlywheelError) as error:
-                log.warning("the schedules of rounds could not be looked at: %s", error)
-            except Exception:  # a bug, and the next schedule may be without it
-                log.exception("the schedules of rounds could not be looked at")
             await asyncio.sleep(look_s)
 
     async def look(self) -> None:

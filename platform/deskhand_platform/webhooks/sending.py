@@ -17,6 +17,7 @@ from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.events import MAX_EVENTS
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import EventKind
+from deskhand_platform.background import log_and_continue
 from deskhand_platform.client.signature import signed
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import WebhookSettings
@@ -27,8 +28,6 @@ from deskhand_platform.webhooks.destinations import Refused, resolve
 
 log = logging.getLogger(__name__)
 LOOK_S = 0.25
-ODD_S = 5.0
-"""Pause after what nobody foresaw: the log is not to be filled with it."""
 AT_ONCE, OF_ONE = 96, 32
 """Requests under way, and those of one owner: whoever's receivers hang holds up nobody else."""
 SAID = 200
@@ -62,16 +61,9 @@ class Sender:
 
     async def _work(self) -> None:
         while True:
-            try:
-                busy = await self._spread()
-                busy |= await self._begin()
-            except FlywheelError as error:
-                log.warning("webhooks wait for the database: %s", error)
-                busy = False
-            except Exception:  # a bug, and the others' deliveries may be without it
-                log.exception("webhooks wait: what is due could not be found out")
-                await asyncio.sleep(ODD_S)
-                continue
+            busy = False
+            async with log_and_continue("webhooks wait: what is due could not be found out", FlywheelError):
+                busy = any([await self._spread(), await self._begin()])
             if not busy:
                 await asyncio.sleep(LOOK_S)
 
@@ -108,8 +100,12 @@ class Sender:
 
     async def _deliver(self, due: Due) -> None:
         delivery = due.delivery
-        reason, hopeless = await self._send(delivery, due.url, due.secret)
         try:
+            reason, hopeless = await self._send(delivery, due.url, due.secret)
+        except Exception as error:  # a bug: a try like any other, or it would be sent again for ever
+            log.exception("delivery %s could not be sent", delivery.id)
+            reason, hopeless = f"could not be sent: {type(error).__name__}: {error}", False
+        async with log_and_continue(f"delivery {delivery.id} is sent again", FlywheelError):
             if reason is None:
                 await self._book.delivered(delivery)
                 return
@@ -118,8 +114,6 @@ class Sender:
             due_at_s = time.time() + min(self._settings.longest_pause_s, pause_s)
             over = hopeless or tried >= self._settings.attempts
             await self._book.missed(delivery, reason, None if over else due_at_s)
-        except FlywheelError as error:
-            log.warning("delivery %s is sent again: %s", delivery.id, error)
 
     async def _send(self, delivery: Delivery, url: str, secret: str) -> tuple[str | None, bool]:
         """Why it was not taken, None where it was; and whether it never will be."""

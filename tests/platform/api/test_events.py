@@ -108,10 +108,10 @@ async def test_a_stream_can_be_about_several_and_is_resumed_like_any_other(
         assert [one[0] for one in parsed(resumed.text)] == rest
 
 
+@pytest.mark.usefixtures("short_pauses")
 async def test_what_nobody_foresaw_ends_no_reading(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(feed, "ODD_S", 0.01)
     last, odd = store.last_event_id, [RuntimeError("odd")]
 
     async def once_odd() -> int:

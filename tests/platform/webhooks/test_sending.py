@@ -19,7 +19,7 @@ from deskhand_platform.queue import TaskQueue
 from deskhand_platform.serving import address_of, answering, listen
 from deskhand_platform.settings import Settings, WebhookSettings
 from deskhand_platform.states import AlarmState
-from deskhand_platform.webhooks import sending
+from deskhand_platform.webhooks.book import Delivery
 from deskhand_platform.webhooks.sending import Sender
 
 DATABASES = ("sqlite", "postgresql")
@@ -249,6 +249,7 @@ async def test_alarms_that_stand_are_told_first(
     assert (await client.get(f"/v1/webhooks/{other['id']}/deliveries")).json()["items"] == []
 
 
+@pytest.mark.usefixtures("short_pauses")
 async def test_what_nobody_foresaw_ends_no_sending(
     client: httpx.AsyncClient,
     store: Store,
@@ -256,7 +257,6 @@ async def test_what_nobody_foresaw_ends_no_sending(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(sending, "ODD_S", 0.01)
     made = await add(client, receiver.url)
     await client.delete(f"/v1/tasks/{await submit(client)}")
     sender = Sender(store, HERE)
@@ -271,3 +271,54 @@ async def test_what_nobody_foresaw_ends_no_sending(
     async with asyncio.timeout(60), sender.running():
         await settled(client, made["id"], 1, "delivered")
     assert "raise odd.pop()" in caplog.text
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_one_that_nobody_foresaw_how_to_send_is_given_up_in_the_end(
+    client: httpx.AsyncClient,
+    store: Store,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    odd, other = await add(client, receiver.url + "?odd"), await add(client, receiver.url)
+    await client.delete(f"/v1/tasks/{await submit(client)}")
+    sender = Sender(store, HERE)
+    send = sender._send
+
+    async def odd_there(delivery: Delivery, url: str, secret: str) -> tuple[str | None, bool]:
+        if url.endswith("?odd"):
+            raise RuntimeError("odd")
+        return await send(delivery, url, secret)
+
+    monkeypatch.setattr(sender, "_send", odd_there)
+    async with asyncio.timeout(60), sender.running():
+        await settled(client, other["id"], 1, "delivered")
+        [delivery] = await settled(client, odd["id"], 1, "dead")
+    assert (delivery["attempts"], delivery["reason"]) == (5, "could not be sent: RuntimeError: odd")
+    assert 'raise RuntimeError("odd")' in caplog.text
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_what_nobody_foresaw_when_it_has_arrived_stands_in_the_log(
+    client: httpx.AsyncClient,
+    store: Store,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    made = await add(client, receiver.url)
+    await client.delete(f"/v1/tasks/{await submit(client)}")
+    sender = Sender(store, HERE)
+    delivered, odd = sender._book.delivered, [RuntimeError("odd")]
+
+    async def once_odd(delivery: Delivery) -> None:
+        if odd:
+            raise odd.pop()
+        await delivered(delivery)
+
+    monkeypatch.setattr(sender._book, "delivered", once_odd)
+    async with asyncio.timeout(60), sender.running():
+        [delivery] = await settled(client, made["id"], 1, "delivered")
+    told = next(record for record in caplog.records if "is sent again" in record.getMessage())
+    assert delivery["id"] in told.getMessage() and told.exc_info is not None

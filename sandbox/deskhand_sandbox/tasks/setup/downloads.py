@@ -8,6 +8,7 @@ proxy of the environment asks, it decides.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import os
 import uuid
@@ -22,6 +23,8 @@ from deskhand_sandbox.tools.fetch import REDIRECTS, ask
 from deskhand_sandbox.tools.policy import Policy
 
 FOLDER_VARIABLE = "DESKHAND_DOWNLOADS"
+FETCHED = "fetched"
+"""Folder, in that one, of what was fetched; what lies beside it a person has put there."""
 HOSTS_VARIABLE = "DESKHAND_DOWNLOAD_HOSTS"
 """Hosts near by that are asked, with commas between: "mirror.lan,127.0.0.1:8000"."""
 CONNECT_S = 5.0
@@ -40,8 +43,12 @@ class Downloads:
         self.folder = folder or _folder()
 
     def place(self, url: str) -> Path:
-        """Where the file of an address lies, or is to be put."""
+        """Where a person puts the file of an address."""
         return self.folder / hashlib.sha256(url.encode()).hexdigest()
+
+    def fetched(self, url: str) -> Path:
+        """Where it is kept once it was fetched."""
+        return self.folder / FETCHED / self.place(url).name
 
     async def get(self, url: str) -> bytes:
         """The file of an address.
@@ -49,16 +56,27 @@ class Downloads:
         Raises:
             InvalidTask: it is not here and cannot be fetched; says why and where to put it.
         """
-        place = self.place(url)
-        try:
-            return await asyncio.to_thread(place.read_bytes)
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise InvalidTask(f"{place}, kept for {url}, cannot be read: {error.strerror}") from error
+        fetched = self.fetched(url)
+        for place in (self.place(url), fetched):
+            try:
+                return await asyncio.to_thread(_used, place)
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                raise InvalidTask(f"{place}, kept for {url}, cannot be read: {error.strerror}") from error
         data = await self._fetch(url)
-        await asyncio.to_thread(_keep, place, data)
+        await asyncio.to_thread(_keep, fetched, data)
         return data
+
+    def drop(self, unused_since_s: float) -> int:
+        """Remove what was fetched and not used since then; how many files."""
+        dropped = 0
+        for each in (self.folder / FETCHED).glob("*"):
+            with contextlib.suppress(OSError):  # another process was first, or it is another user's
+                if each.stat().st_mtime < unused_since_s:
+                    each.unlink()
+                    dropped += 1
+        return dropped
 
     async def read(self, name: str) -> bytes:
         """A file of the folder by its name: of this machine's files, tasks read no others.
@@ -145,6 +163,14 @@ def _folder() -> Path:
         return Path(given)
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "deskhand" / "downloads"
+
+
+def _used(place: Path) -> bytes:
+    """What the file holds; when it was used last is its time."""
+    data = place.read_bytes()
+    with contextlib.suppress(OSError):  # a folder that can only be read
+        os.utime(place)
+    return data
 
 
 def _keep(place: Path, data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler
@@ -213,7 +214,7 @@ async def test_downloads_are_kept(site: str, tmp_path: Path) -> None:
     for _ in range(2):
         assert await downloads.get(f"{site}/there") == b"bytes"
     assert Files.asked == ["/there"]
-    assert [each.name for each in (tmp_path / "kept").iterdir()] == [downloads.place(f"{site}/there").name]
+    assert [*(tmp_path / "kept" / "fetched").iterdir()] == [downloads.fetched(f"{site}/there")]
     with pytest.raises(InvalidTask, match="404") as missing:
         await downloads.get(f"{site}/missing")
     assert str(downloads.place(f"{site}/missing")) in str(missing.value)
@@ -235,8 +236,28 @@ async def test_each_download_is_written_to_a_draft_of_its_own(
     downloads = Downloads(tmp_path)
     for _ in range(2):
         await downloads.get(f"{site}/there")
-        downloads.place(f"{site}/there").unlink()
-    assert len(drafts) == 2 and not list(tmp_path.iterdir())
+        downloads.fetched(f"{site}/there").unlink()
+    assert len(drafts) == 2 and not list((tmp_path / "fetched").iterdir())
+
+
+async def test_what_was_fetched_and_not_used_for_long_goes_and_is_fetched_again(
+    site: str, tmp_path: Path
+) -> None:
+    downloads = Downloads(tmp_path)
+    used, unused, put = f"{site}/there", f"{site}/to/{site}/there", f"{site}/put"
+    for url in (used, unused):
+        await downloads.get(url)
+    downloads.place(put).write_bytes(b"mine")
+    draft = tmp_path / "fetched" / "draft.part"  # of a process that was killed
+    draft.touch()
+    for each in (downloads.fetched(used), downloads.fetched(unused), downloads.place(put), draft):
+        os.utime(each, (1.0, 1.0))
+    await downloads.get(used)
+    assert downloads.drop(1000.0) == 2
+    assert [*(tmp_path / "fetched").iterdir()] == [downloads.fetched(used)]
+    assert await downloads.get(put) == b"mine"
+    assert await downloads.get(unused) == b"bytes"
+    assert Downloads(tmp_path / "none").drop(1000.0) == 0
 
 
 async def test_a_file_put_by_hand_is_found(
