@@ -35,7 +35,7 @@ def test_an_outline_is_read_line_by_line() -> None:
 async def verdict(outline: str | None, *conditions: JsonValue) -> tuple[bool, str]:
     async def observe(*, text_tree: bool) -> Any:
         assert text_tree
-        return SimpleNamespace(text_tree=outline)
+        return SimpleNamespace(text_tree=outline, url=None)
 
     verifier = create_verifier(VerifierSpec(name="outline", settings={"conditions": [*conditions]}))
     sandbox: Any = SimpleNamespace(kind="fake", observe=observe)
@@ -67,6 +67,25 @@ async def test_the_verdict_names_what_is_not_so() -> None:
     assert await verdict(OUTLINE, wrong) == (False, "not as it should be: button 'Send'")
     with pytest.raises(VerifierError, match="no outline"):
         await verdict(None, wrong)
+
+
+async def test_a_page_of_another_host_is_not_judged() -> None:
+    settings: dict[str, JsonValue] = {
+        "conditions": [{"role": "radio", "name": "On"}],
+        "host": "pages.localhost",
+    }
+    verifier = create_verifier(VerifierSpec(name="outline", settings=settings))
+
+    async def score(url: str | None) -> float:
+        async def observe(*, text_tree: bool) -> Any:
+            return SimpleNamespace(text_tree=OUTLINE, url=url)
+
+        sandbox: Any = SimpleNamespace(kind="browser", observe=observe)
+        return (await verifier.score(sandbox, answer=None)).score
+
+    assert await score("http://pages.localhost/generated/page.html") == 1.0
+    for other in ("data:text/html,pages.localhost", "http://elsewhere.localhost/", "about:blank", None):
+        assert await score(other) == 0.0
 
 
 @pytest.mark.parametrize(
