@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from deskhand_sandbox.accessibility.outline import Node, read_outline
+from deskhand_sandbox.backends.browser.quoting import quoted
 from deskhand_sandbox.errors import InvalidTask, VerifierError
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.types import JsonValue, VerifierSpec
+from deskhand_sandbox.verifiers.osworld.metrics.trees import elements_of
 from deskhand_sandbox.verifiers.outline import read_condition
 
 OUTLINE = """\
@@ -30,6 +32,13 @@ def test_an_outline_is_read_line_by_line() -> None:
     assert (field.name, field.value) == ('A "name"', "nama")
     assert (off.states, off.point) == ({"disabled", "off the screen"}, None)
     assert (bare.role, bare.name, bare.value) == ("textbox", "", "")
+
+
+def test_a_name_or_a_value_may_hold_control_characters() -> None:
+    name, value = "a\x01b", "c\x1b[0m"
+    text = f"button {quoted(name)} value={quoted(value)} (1, 2)"
+    assert [(each.name, each.value) for each in read_outline(text)] == [(name, value)]
+    assert [each.text for each in elements_of(text)] == [value]
 
 
 async def verdict(outline: str | None, *conditions: JsonValue) -> tuple[bool, str]:
