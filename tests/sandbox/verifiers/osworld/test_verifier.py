@@ -19,7 +19,9 @@ from deskhand_sandbox.tasks.setup import set_up, tabs, windows
 from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, Downloads
 from deskhand_sandbox.types import EnvironmentSpec, Outcome, Run, Task, VerifierSpec
 from deskhand_sandbox.verifiers.osworld import create
-from deskhand_sandbox.verifiers.osworld.metrics import records
+from deskhand_sandbox.verifiers.osworld.metrics import METRICS, records
+from deskhand_sandbox.verifiers.osworld.metrics.metric import Metric, Options
+from deskhand_sandbox.verifiers.osworld.values import Value
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -183,6 +185,15 @@ async def test_evaluators_that_are_none() -> None:
         create(evaluator={**RIGHT, "func": "exact_mach"})
     with pytest.raises(InvalidTask, match=r"missing"):
         create(evaluator={"func": "exact_match", "result": COMMAND})
+
+
+async def test_a_metric_that_breaks_ends_no_run(desktop: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(result: Value, expected: Value, options: Options) -> float:
+        raise TypeError("unhashable")
+
+    monkeypatch.setitem(METRICS, "exact_match", Metric(breaks))
+    with pytest.raises(VerifierError, match="exact_match failed: TypeError: unhashable"):
+        await score(desktop, func="exact_match", result=COMMAND, expected=rule(expected="one"))
 
 
 async def test_a_long_comparison_holds_nothing_else_up(

@@ -126,6 +126,8 @@ CASES: list[tuple[str, Value, Value, dict[str, Any], float]] = [
     ("check_direct_json_object", "{'a': 'x'}", {"expected": {"a": "x"}}, {}, 1),
     ("check_direct_json_object", {"a": "xy"}, {"expected": {"a": "x"}}, {}, 0),
     ("check_direct_json_object", {"a": "xy"}, {"expected": {"a": "x"}, "expect_in_result": True}, {}, 1),
+    ("check_direct_json_object", {"a": "x5"}, {"expected": {"a": 5}, "expect_in_result": True}, {}, 0),
+    ("check_direct_json_object", {"a": [5]}, {"expected": {"a": 5}, "expect_in_result": True}, {}, 1),
     (
         "check_direct_json_object",
         {"a": ["p"]},
