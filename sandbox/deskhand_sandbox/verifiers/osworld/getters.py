@@ -9,6 +9,7 @@ from typing import TypeAlias, cast
 
 from deskhand_sandbox.base import Capability
 from deskhand_sandbox.errors import InvalidTask, VerifierError
+from deskhand_sandbox.tasks.guest import UnreadableFile
 from deskhand_sandbox.tasks.setup import programs, tabs
 from deskhand_sandbox.tasks.setup.steps import SetupContext
 from deskhand_sandbox.types import JsonValue
@@ -40,11 +41,18 @@ async def _rule(context: SetupContext, settings: Settings) -> Value:
 async def _vm_file(context: SetupContext, settings: Settings) -> Value:
     found: list[File | None] = []
     for path, name in _paths(settings):
-        data = await context.guest.get(path)
+        data = await _content_of(context, path)
         if data is not None:
             context.kept[name] = data
         found.append(None if data is None else File(name, data))
     return _given(found, settings)
+
+
+async def _content_of(context: SetupContext, path: str) -> bytes | None:
+    try:
+        return await context.guest.get(path)
+    except UnreadableFile as error:
+        raise Unusable(str(error)) from error
 
 
 async def _cloud_file(context: SetupContext, settings: Settings) -> Value:
@@ -113,7 +121,7 @@ async def _content(context: SetupContext, settings: Settings) -> Value:
     if settings["file_type"] != "xlsx" or settings["file_content"] != "last_row":
         raise VerifierError("content_from_vm_file gives the last_row of an xlsx file and nothing else")
     path = str(settings["path"])
-    data = await context.guest.get(path)
+    data = await _content_of(context, path)
     if data is None:
         raise Unusable(f"there is no {path}")
     return last_row(File(posixpath.basename(path), data))

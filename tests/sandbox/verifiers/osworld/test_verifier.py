@@ -14,6 +14,7 @@ import pytest_asyncio
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InvalidTask, VerifierError
 from deskhand_sandbox.registry import create_backend
+from deskhand_sandbox.tasks import guest
 from deskhand_sandbox.tasks.guest import Guest
 from deskhand_sandbox.tasks.setup import set_up, tabs, windows
 from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, Downloads
@@ -98,8 +99,24 @@ async def test_what_is_not_there_scores_nothing(desktop: Sandbox) -> None:
         assert outcome.score == 0 and not outcome.success, outcome
 
 
+async def test_what_the_agent_made_of_a_file_scores_nothing(
+    desktop: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest, "FILE_BYTES", 1000)
+    await desktop.act(Run(command="echo one > box/locked; chmod 0 box/locked; truncate -s 2000 box/long"))
+    for name, said in (("locked", "may not be read"), ("long", "longer than 1000 bytes")):
+        path = {"path": f"box/{name}"}
+        for result in (
+            {"type": "vm_file", **path, "dest": "x"},
+            {"type": "content_from_vm_file", **path, "file_type": "xlsx", "file_content": "last_row"},
+        ):
+            outcome = await score(desktop, func="exact_match", result=result, expected=rule(expected="one\n"))
+            assert outcome.score == 0 and said in outcome.detail
+    await desktop.act(Run(command="rm -f box/locked box/long"))
+
+
 async def test_a_part_of_an_address(desktop: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def listed(guest: Guest, wait_s: float) -> tuple[tabs.OpenTab, ...]:
+    async def listed(inside: Guest, wait_s: float) -> tuple[tabs.OpenTab, ...]:
         return (tabs.OpenTab(id="1", url="https://x.org/a/b?id=3", title="B"),)
 
     monkeypatch.setattr(tabs, "listed", listed)
