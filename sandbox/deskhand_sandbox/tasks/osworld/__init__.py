@@ -113,8 +113,8 @@ def read_osworld(value: object, name: str, *, kind: str = "desktop") -> OsworldT
     if not isinstance(evaluator, Mapping):
         raise InvalidTask(f"{name}: evaluator is missing: an object with func, result and expected")
     try:
-        check_steps(config, "config")
-        read = read_evaluator(evaluator)
+        check_steps(config, "config", kind=kind)
+        read = read_evaluator(evaluator, kind=kind)
     except InvalidTask as error:
         raise InvalidTask(f"{name}: {error}") from error
     instruction = _text(fields, "instruction", name)

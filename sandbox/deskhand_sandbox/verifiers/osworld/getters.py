@@ -32,6 +32,8 @@ class Getter:
     """Settings that must be there."""
     check: Callable[[Settings], object] = _any
     """Refuses settings it cannot use (InvalidTask), when the task is read."""
+    in_browser: bool = True
+    """Whether it works in a browser sandbox, which has no guest."""
 
 
 async def _rule(context: SetupContext, settings: Settings) -> Value:
@@ -118,13 +120,16 @@ async def _list_directory(context: SetupContext, settings: Settings) -> Value:
 async def _content(context: SetupContext, settings: Settings) -> Value:
     from deskhand_sandbox.verifiers.osworld.metrics.tables import last_row
 
-    if settings["file_type"] != "xlsx" or settings["file_content"] != "last_row":
-        raise VerifierError("content_from_vm_file gives the last_row of an xlsx file and nothing else")
     path = str(settings["path"])
     data = await _content_of(context, path)
     if data is None:
         raise Unusable(f"there is no {path}")
     return last_row(File(posixpath.basename(path), data))
+
+
+def _last_row_of_xlsx(settings: Settings) -> None:
+    if settings["file_type"] != "xlsx" or settings["file_content"] != "last_row":
+        raise InvalidTask("it gives the last_row of an xlsx file and nothing else")
 
 
 async def _tree(context: SetupContext, settings: Settings) -> Value:
@@ -224,15 +229,17 @@ GETTERS: Mapping[str, Getter] = {
     "active_url_from_accessTree": Getter(_active_url),
     "cache_file": Getter(_cache_file, ("path",)),
     "cloud_file": Getter(_cloud_file, ("path", "dest"), _paths),
-    "content_from_vm_file": Getter(_content, ("path", "file_type", "file_content")),
-    "default_video_player": Getter(_default_video_player),
-    "list_directory": Getter(_list_directory, ("path",)),
-    "open_tabs_info": Getter(_open_tabs),
+    "content_from_vm_file": Getter(
+        _content, ("path", "file_type", "file_content"), _last_row_of_xlsx, in_browser=False
+    ),
+    "default_video_player": Getter(_default_video_player, in_browser=False),
+    "list_directory": Getter(_list_directory, ("path",), in_browser=False),
+    "open_tabs_info": Getter(_open_tabs, in_browser=False),
     "rule": Getter(_rule, ("rules",)),
     "url_dashPart": Getter(_url_dash_part, ("partIndex",), _part_index),
-    "vm_command_error": Getter(_command_error, ("command",)),
-    "vm_command_line": Getter(_command_line, ("command",)),
-    "vm_file": Getter(_vm_file, ("path", "dest"), _paths),
+    "vm_command_error": Getter(_command_error, ("command",), in_browser=False),
+    "vm_command_line": Getter(_command_line, ("command",), in_browser=False),
+    "vm_file": Getter(_vm_file, ("path", "dest"), _paths, in_browser=False),
     "vm_screen_size": Getter(_screen_size),
     "vm_terminal_output": Getter(_terminal_output),
 }

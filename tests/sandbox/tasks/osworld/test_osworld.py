@@ -96,6 +96,70 @@ def test_what_is_wrong_or_not_supported_is_refused_when_read(
     assert "some.json" in str(refused.value)
 
 
+EXCEL = {"type": "content_from_vm_file", "path": "a.xlsx", "file_type": "xlsx", "file_content": "last_row"}
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"type": "open_tabs_info"},
+        {"type": "vm_file", "path": "a", "dest": "a"},
+        {"type": "vm_command_line", "command": "ls"},
+        {"type": "list_directory", "path": "a"},
+        {"type": "default_video_player"},
+        EXCEL,
+    ],
+)
+def test_what_a_browser_alone_cannot_tell_is_refused_when_read(result: dict[str, Any]) -> None:
+    evaluator = {
+        "func": "exact_match",
+        "result": result,
+        "expected": {"type": "rule", "rules": {"expected": "x"}},
+    }
+    read_osworld({**CHROME, "evaluator": evaluator}, "tabs.json")
+    with pytest.raises(InvalidTask, match=f"evaluator.result: {result['type']} needs a desktop"):
+        read_osworld({**CHROME, "evaluator": evaluator}, "tabs.json", kind="browser")
+
+
+@pytest.mark.parametrize(
+    ("step", "works"),
+    [
+        ({"type": "sleep", "parameters": {"seconds": 1}}, True),
+        ({"type": "launch", "parameters": {"command": ["google-chrome"]}}, True),
+        ({"type": "launch", "parameters": {"command": ["mousepad"]}}, False),
+        ({"type": "execute", "parameters": {"command": ["python", "-c", "pyautogui.press('enter')"]}}, True),
+        ({"type": "execute", "parameters": {"command": ["ls"]}}, False),
+        ({"type": "chrome_close_tabs", "parameters": {"urls_to_close": ["about:blank"]}}, False),
+        ({"type": "write", "parameters": {"path": "a", "content": "b"}}, False),
+    ],
+)
+def test_steps_that_a_browser_alone_cannot_do_are_refused_when_read(
+    step: dict[str, Any], works: bool
+) -> None:
+    evaluator = {**CHROME["evaluator"], "postconfig": [step]}
+    for where, made in (
+        (r"config\[0\]", {**CHROME, "config": [step]}),
+        (r"evaluator.postconfig\[0\]", {**CHROME, "evaluator": evaluator}),
+    ):
+        read_osworld(made, "tabs.json")
+        if works:
+            read_osworld(made, "tabs.json", kind="browser")
+            continue
+        with pytest.raises(InvalidTask, match=rf"{where} \({step['type']}\): a browser alone"):
+            read_osworld(made, "tabs.json", kind="browser")
+
+
+def test_files_of_other_types_are_refused_when_read() -> None:
+    result = {**EXCEL, "file_type": "docx"}
+    evaluator = {
+        "func": "exact_match",
+        "result": result,
+        "expected": {"type": "rule", "rules": {"expected": "x"}},
+    }
+    with pytest.raises(InvalidTask, match="last_row of an xlsx"):
+        read_osworld({**CHROME, "evaluator": evaluator}, "some.json")
+
+
 def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(InvalidTask, match="no JSON"):
