@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import count
+from urllib.parse import urlsplit
 
 import yaml
 from blake3 import blake3
@@ -105,7 +106,11 @@ class Proposal:
             "name": self.id.removeprefix(f"{FAMILY}/"),
             "instruction": self.instruction,
             "description": f"Begins as {self.base.id} does with seed {self.base.seed}.",
-            "verifier": {"name": "outline", "conditions": [each.settings() for each in self.conditions]},
+            "verifier": {
+                "name": "outline",
+                "conditions": [each.settings() for each in self.conditions],
+                **_in_front(self.base),
+            },
             "oracle": [*self.actions],
             "labels": {
                 "grown": self.source.value,
@@ -131,3 +136,11 @@ def _pinned(task: Task) -> Mapping[str, JsonValue]:
     elif task.environment.kind not in ("browser", "desktop"):
         raise InvalidTask(f"a start state of a {task.environment.kind} sandbox cannot be written down")
     return settings
+
+
+def _in_front(task: Task) -> Mapping[str, JsonValue]:
+    """Whose page is to be in front in the end, where the task begins with a page of a host."""
+    settings = task.environment.settings
+    site = settings.get("site")
+    host = f"{site}.localhost" if site else urlsplit(str(settings.get("url", ""))).hostname
+    return {"host": host} if host else {}

@@ -33,7 +33,7 @@ class Verdict(StrEnum):
     BROKEN = "broken"
     """It does not do as a task must; the reason says how."""
     UNPROVEN = "unproven"
-    """Nobody has an oracle for it."""
+    """It fails when nothing is done, and nobody has an oracle for it; or no rule can check its end."""
     FAILED = "failed"
     """The computer failed: nothing is known."""
 
@@ -85,15 +85,17 @@ async def prove(candidate: Candidate, lender: Lender) -> Proof:
         SandboxError: no sandbox of its kind is to be had.
     """
     task, began = candidate.task, time.monotonic()
-    if not candidate.oracle:
-        return Proof(task_id=task.id, seed=task.seed, verdict=Verdict.UNPROVEN)
-    verdict, reason, turns = Verdict.PROVEN, "", 0
+    verdict, reason, turns = Verdict.PROVEN if candidate.oracle else Verdict.UNPROVEN, "", 0
     first: Outcome | None = None
-    for policy in (Idle(), *(OraclePolicy(candidate.family) for _ in range(RUNS))):
+    oracles = [OraclePolicy(candidate.family) for _ in range(RUNS if candidate.oracle else 0)]
+    for policy in (Idle(), *oracles):
         twice = Twice(create_verifier(task.verifier))
         trajectory = await _episode(task, policy, twice, await lender.sandbox(task.environment.kind))
         if (failure := _failure(trajectory)) is not None:
             verdict, reason = failure
+        elif _unverified(trajectory):
+            verdict = Verdict.UNPROVEN
+            break
         elif isinstance(policy, Idle):
             reason = _idle(_outcome(trajectory))
         else:
@@ -182,6 +184,10 @@ def _failure(trajectory: Trajectory) -> tuple[Verdict, str] | None:
     if end.failure is Failure.MODEL_ERROR:
         return Verdict.BROKEN, f"its oracle is lost: {end.failure_detail}"
     return Verdict.FAILED, f"{end.failure}: {end.failure_detail}"
+
+
+def _unverified(trajectory: Trajectory) -> bool:
+    return trajectory.end is not None and trajectory.end.outcome is None
 
 
 def _outcome(trajectory: Trajectory) -> Outcome:

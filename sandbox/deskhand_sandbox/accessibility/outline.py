@@ -41,11 +41,17 @@ def states_of(line: re.Match[str]) -> list[str]:
     return re.findall(r"\[([^\]]*)\]", line["states"] or "")
 
 
+def text_of(quoted: str) -> str:
+    """A name or a value as it was before it was quoted; a page may put control characters into either."""
+    text: str = json.loads(quoted, strict=False)
+    return text
+
+
 def _node(line: re.Match[str]) -> Node:
     return Node(
         role=line["role"].strip(),
-        name=json.loads(line["name"]) if line["name"] else "",
-        value=json.loads(line["value"]) if line["value"] else "",
+        name=text_of(line["name"]) if line["name"] else "",
+        value=text_of(line["value"]) if line["value"] else "",
         states=frozenset(states_of(line)),
         point=None if line["x"] is None else (int(line["x"]), int(line["y"])),
     )

@@ -30,6 +30,7 @@ __all__ = ["PROVEN", "Description", "Thing", "make", "next_actions", "read_thing
 
 FAMILY = "generated"
 SITE = "pages"
+PAGE = "http://pages.localhost/generated/page.html"
 READY = "typeof generated === 'object'"
 SECONDS_PER_TURN = 20.0
 SETTLE_DEADLINE_MS = 1000
@@ -135,7 +136,7 @@ def make(task_id: str, seed: int) -> Task:
                 "restartable": True,
             },
         ),
-        verifier=VerifierSpec(name="game", settings={"name": FAMILY}),
+        verifier=VerifierSpec(name="game", settings={"name": FAMILY, "page": PAGE}),
         seed=seed,
         limits=Limits(turns=drawn.turns, seconds=drawn.turns * SECONDS_PER_TURN),
         labels={"family": FAMILY, "description": drawn.description},

@@ -24,6 +24,9 @@ OUTPUT_BYTES = 1024 * 1024
 PIECE_BYTES = 60_000
 """Of a file that is written, at a time: a command line holds 128 KiB."""
 READ_BYTES = 1024 * 1024
+"""Of a file that is read, at a time."""
+FILE_BYTES = 64 * 1024 * 1024
+"""The longest file that is read."""
 
 _START = """d=$(mktemp -d)
 printf %%s %s | base64 -d >"$d/command"
@@ -40,6 +43,10 @@ else
 fi
 """
 _STOP = 'd=%s; kill -KILL -- -"$(cat "$d/group")" 2>/dev/null; rm -rf "$d"; true'
+
+
+class UnreadableFile(InfrastructureError):
+    """A file may not be read, or is too long. After the agent's work that is the agent's doing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,10 +121,11 @@ class Guest:
         """The content of a file; None where there is none.
 
         Raises:
-            InfrastructureError: it is there and cannot be read.
+            UnreadableFile: it is there and may not be read, or is longer than `FILE_BYTES`.
+            InfrastructureError: the sandbox failed.
         """
         place = _place(path)
-        data = b""
+        data = bytearray()
         while True:
             piece = f"tail -c +{len(data) + 1} {place} | head -c {READ_BYTES} | base64 -w0"
             value = await self._told(
@@ -128,11 +136,13 @@ class Guest:
             if "missing" in value:
                 return None
             if "locked" in value:
-                raise InfrastructureError(f"{path} may not be read in the sandbox")
+                raise UnreadableFile(f"{path} may not be read in the sandbox")
             found = base64.b64decode(str(value["data"]))
             data += found
+            if len(data) > FILE_BYTES:
+                raise UnreadableFile(f"{path} is longer than {FILE_BYTES} bytes")
             if len(found) < READ_BYTES:
-                return data
+                return bytes(data)
 
     def _look(self, left_s: float) -> str:
         return _LOOK % (max(1, int(min(left_s, LOOK_S) / 0.02)), OUTPUT_BYTES, OUTPUT_BYTES)

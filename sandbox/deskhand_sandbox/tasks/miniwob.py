@@ -58,7 +58,9 @@ def make(task_id: str, seed: int) -> Task:
     return Task(
         id=task_id,
         environment=EnvironmentSpec(kind="browser", settings=settings),
-        verifier=VerifierSpec(name=FAMILY),
+        verifier=VerifierSpec(
+            name=FAMILY, settings={"page": f"http://miniwob.localhost/miniwob/{name}.html"}
+        ),
         seed=seed,
         limits=Limits(turns=turns, seconds=turns * SECONDS_PER_TURN),
         labels={"family": FAMILY, "description": DESCRIPTIONS[name]},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from deskhand_sandbox.base import RewardingVerifier, Sandbox
 from deskhand_sandbox.errors import VerifierError
 from deskhand_sandbox.types import JsonValue, Outcome, StepReward
+from deskhand_sandbox.verifiers.own_page import asked_of, checked_page
 from deskhand_sandbox.verifiers.values import number
 
 SCORE = "typeof NAME === 'undefined' ? null : [NAME.done, NAME.won, NAME.score()]"
@@ -14,8 +15,8 @@ STEP = "typeof NAME === 'undefined' ? null : [NAME.done, NAME.takeReward()]"
 class GameVerifier:
     """Success when the game is won; the score is how far the player came, 0 to 1."""
 
-    def __init__(self, name: str) -> None:
-        self._score, self._step = SCORE.replace("NAME", name), STEP.replace("NAME", name)
+    def __init__(self, name: str, page: str) -> None:
+        self._score, self._step = (asked_of(page, each.replace("NAME", name)) for each in (SCORE, STEP))
 
     async def score(self, sandbox: Sandbox, *, answer: str | None) -> Outcome:
         """The verdict now; another page in front has none, and is 0."""
@@ -42,6 +43,14 @@ def _items(told: JsonValue, count: int) -> list[JsonValue]:
     return told
 
 
-def create(*, name: str = "game") -> RewardingVerifier:
-    """The verifier `game`; `name` is what the page calls the object that keeps the score."""
-    return GameVerifier(name)
+def create(*, name: str = "game", page: str = "") -> RewardingVerifier:
+    """The verifier `game`.
+
+    Args:
+        name: what the page calls the object that keeps the score.
+        page: the page's address; without one a page of any host is asked.
+
+    Raises:
+        InvalidTask: the page is no address.
+    """
+    return GameVerifier(name, checked_page(page))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from deskhand_sandbox.accessibility.outline import Node, read_outline
 from deskhand_sandbox.base import Sandbox, Verifier
@@ -51,12 +52,16 @@ class Condition:
 class OutlineVerifier:
     """Success when every thing is as it should be; the detail names those that are not."""
 
-    def __init__(self, conditions: Sequence[Condition]) -> None:
+    def __init__(self, conditions: Sequence[Condition], host: str) -> None:
         self._conditions = conditions
+        self._host = host
 
     async def score(self, sandbox: Sandbox, *, answer: str | None) -> Outcome:
         """The verdict now."""
-        outline = (await sandbox.observe(text_tree=True)).text_tree
+        seen = await sandbox.observe(text_tree=True)
+        if self._host and urlsplit(seen.url or "").hostname != self._host:
+            return Outcome(score=0.0, success=False, detail=f"the page in front is not one of {self._host}")
+        outline = seen.text_tree
         if outline is None:
             raise VerifierError(f"a {sandbox.kind} sandbox gives no outline of its screen")
         nodes = read_outline(outline)
@@ -66,19 +71,22 @@ class OutlineVerifier:
         return Outcome(score=1.0, success=True, detail="everything is as it should be")
 
 
-def create(*, conditions: JsonValue) -> Verifier:
+def create(*, conditions: JsonValue, host: str = "") -> Verifier:
     """The verifier `outline`.
 
     Args:
         conditions: a list of things that are to be on the screen, each with `role` and `name`, and with
             `value`, `has` and `has_not` (lists of states such as "checked") as far as they matter.
+        host: whose page is to be in front, of a browser; without one a page of any host is judged.
 
     Raises:
         InvalidTask: it is something else; says what.
     """
+    if not isinstance(cast("object", host), str):
+        raise InvalidTask(f"host must be the name of a host, not {host!r}")
     if not isinstance(conditions, list) or not conditions:
         raise InvalidTask("conditions must be a list of at least one thing with a role and a name")
-    return OutlineVerifier([read_condition(each) for each in conditions])
+    return OutlineVerifier([read_condition(each) for each in conditions], host)
 
 
 def read_condition(value: JsonValue) -> Condition:

@@ -148,6 +148,7 @@ async def test_an_admitted_task_is_a_file_with_its_lineage(tmp_path: Path) -> No
     assert family.task_ids() == (ruling.task_id,) and family.fixed(ruling.task_id)
     task = family.make(ruling.task_id, 5)
     assert task.instruction == 'Tick "Salt".' and task.verifier.name == "outline"
+    assert task.verifier.settings["host"] == "pages.localhost"
     assert task.labels["grown"] == "explored" and task.labels["grown_by"] == "trajectory-1"
     assert task.labels["grown_from"] == f"{BASE.id}#{BASE.seed}"
     assert str(task.environment.settings["start"]).endswith(f"({BASE.seed})")

@@ -14,7 +14,7 @@ from deskhand_platform.cli.app import main
 from deskhand_platform.jobs.proofs import Candidate, Verdict, prove
 from deskhand_platform.jobs.task_checks import Leases, candidates
 from deskhand_sandbox.base import Sandbox
-from deskhand_sandbox.errors import UnknownName
+from deskhand_sandbox.errors import NoVerifier, UnknownName
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Action, Finish, Outcome, Task, VerifierSpec
@@ -55,7 +55,7 @@ tasks:
   - name: unknown
     description: Nobody knows how.
     instruction: Do it.
-    verifier: {name: expression, expression: "true"}
+    verifier: {name: expression, expression: "test -f nowhere"}
   - name: cannot-start
     description: Its program is not there.
     instruction: Do it.
@@ -149,7 +149,10 @@ def test_names_mean_ids_families_and_patterns() -> None:
 
 
 class OneTask:
-    """A family of one task, whose oracle says that it is done."""
+    """A family of one task, whose oracle, where it has one, says that it is done."""
+
+    def __init__(self, *, proven: bool = True) -> None:
+        self._proven = proven
 
     def task_ids(self) -> tuple[str, ...]:
         return ("some/task",)
@@ -165,7 +168,7 @@ class OneTask:
         )
 
     def proven(self, task_id: str) -> bool:
-        return True
+        return self._proven
 
     def fixed(self, task_id: str) -> bool:
         return False
@@ -191,3 +194,35 @@ async def test_an_oracle_that_scores_otherwise_the_next_time(monkeypatch: pytest
         Verdict.BROKEN,
         "it scores 1 in one run of its oracle and 0.5 in the next",
     )
+
+
+@pytest.mark.parametrize("proven", [True, False])
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ([1.0, 1.0], "it passes when nothing is done ()"),
+        ([0.0, 0.5], "it scores 0, and 0.5 when asked again"),
+        ([0.0] * 6, ""),
+        ([None], ""),
+    ],
+)
+async def test_a_task_without_an_oracle_has_to_fail_when_nothing_is_done(
+    monkeypatch: pytest.MonkeyPatch, proven: bool, scores: list[float | None], said: str
+) -> None:
+    family, left = OneTask(proven=proven), iter(scores)
+
+    class Verdicts:
+        async def score(self, sandbox: Sandbox, *, answer: str | None) -> Outcome:
+            score = next(left)
+            if score is None:
+                raise NoVerifier("none")
+            return Outcome(score=score, success=score == 1)
+
+    monkeypatch.setattr("deskhand_platform.jobs.proofs.create_verifier", lambda spec: Verdicts())
+    pools = {"fake": PoolSettings(max_sandboxes=1)}
+    async with SandboxManager(pools) as source, Leases(source) as desk:
+        proof = await prove(Candidate(task=family.make("some/task", 0), family=family), desk)
+    if scores[0] is None or not (said or proven):
+        assert (proof.verdict, proof.reason) == (Verdict.UNPROVEN, "")
+    else:
+        assert (proof.verdict, proof.reason) == (Verdict.BROKEN, said or "its oracle does not pass: ")

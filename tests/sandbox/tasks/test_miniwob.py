@@ -131,3 +131,22 @@ async def test_an_agent_that_leaves_the_page_has_done_nothing(sandbox: BrowserSa
         score=0.0, success=False, detail="the page's task was not finished"
     )
     assert (await sandbox.reset(make_task("miniwob/click-test", 1))).instruction == "Click the button."
+
+
+DONE = "WOB_DONE_GLOBAL = true, WOB_RAW_REWARD_GLOBAL = 1, WOB_REWARD_REASON = ''"
+
+
+@pytest.mark.parametrize(
+    "url", [f"data:text/html,<script>{DONE}</script>", "http://miniwob.localhost/miniwob/click-button.html"]
+)
+async def test_no_other_page_says_that_the_task_is_done(sandbox: BrowserSandbox, url: str) -> None:
+    task = make_task("miniwob/click-test", 1)
+    made = create_verifier(task.verifier)
+    assert isinstance(made, RewardingVerifier)
+    await sandbox.reset(task)
+    await sandbox.evaluate(DONE)
+    assert (await made.score(sandbox, answer=None)).success
+    await sandbox.act(Navigate(url=url))
+    await sandbox.evaluate(DONE)
+    assert await made.step_reward(sandbox) == StepReward(reward=0.0, terminated=False)
+    assert (await made.score(sandbox, answer=None)).score == 0.0

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from deskhand_sandbox.accessibility.outline import Node, read_outline
+from deskhand_sandbox.backends.browser.quoting import quoted
 from deskhand_sandbox.errors import InvalidTask, VerifierError
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.types import JsonValue, VerifierSpec
+from deskhand_sandbox.verifiers.osworld.metrics.trees import elements_of
 from deskhand_sandbox.verifiers.outline import read_condition
 
 OUTLINE = """\
@@ -32,10 +34,17 @@ def test_an_outline_is_read_line_by_line() -> None:
     assert (bare.role, bare.name, bare.value) == ("textbox", "", "")
 
 
+def test_a_name_or_a_value_may_hold_control_characters() -> None:
+    name, value = "a\x01b", "c\x1b[0m"
+    text = f"button {quoted(name)} value={quoted(value)} (1, 2)"
+    assert [(each.name, each.value) for each in read_outline(text)] == [(name, value)]
+    assert [each.text for each in elements_of(text)] == [value]
+
+
 async def verdict(outline: str | None, *conditions: JsonValue) -> tuple[bool, str]:
     async def observe(*, text_tree: bool) -> Any:
         assert text_tree
-        return SimpleNamespace(text_tree=outline)
+        return SimpleNamespace(text_tree=outline, url=None)
 
     verifier = create_verifier(VerifierSpec(name="outline", settings={"conditions": [*conditions]}))
     sandbox: Any = SimpleNamespace(kind="fake", observe=observe)
@@ -67,6 +76,25 @@ async def test_the_verdict_names_what_is_not_so() -> None:
     assert await verdict(OUTLINE, wrong) == (False, "not as it should be: button 'Send'")
     with pytest.raises(VerifierError, match="no outline"):
         await verdict(None, wrong)
+
+
+async def test_a_page_of_another_host_is_not_judged() -> None:
+    settings: dict[str, JsonValue] = {
+        "conditions": [{"role": "radio", "name": "On"}],
+        "host": "pages.localhost",
+    }
+    verifier = create_verifier(VerifierSpec(name="outline", settings=settings))
+
+    async def score(url: str | None) -> float:
+        async def observe(*, text_tree: bool) -> Any:
+            return SimpleNamespace(text_tree=OUTLINE, url=url)
+
+        sandbox: Any = SimpleNamespace(kind="browser", observe=observe)
+        return (await verifier.score(sandbox, answer=None)).score
+
+    assert await score("http://pages.localhost/generated/page.html") == 1.0
+    for other in ("data:text/html,pages.localhost", "http://elsewhere.localhost/", "about:blank", None):
+        assert await score(other) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import ClassVar
 from deskhand_sandbox.backends.android.adb.client import DeviceError
 from deskhand_sandbox.backends.android.adb.device import COMMAND_S, Device
 from deskhand_sandbox.backends.android.adb.pty import DevicePty
-from deskhand_sandbox.errors import InvalidAction
+from deskhand_sandbox.errors import InvalidAction, InvalidTask
 from deskhand_sandbox.terminal.commands import ShellTerminal
 from deskhand_sandbox.terminal.prompts import PlainPrompts
 from deskhand_sandbox.terminal.shell import Shell
@@ -52,12 +52,13 @@ class DeviceTerminal(ShellTerminal):
         """Run a task's script.
 
         Raises:
-            DeviceError: it failed; says what it complained of.
+            InvalidTask: it failed; says what it complained of.
+            InfrastructureError: it took too long, or the device is gone.
         """
         result = await self._device.script(f"cd {HOME}\nexport SEED={seed}\n{script}", limit_s=timeout_s)
         if result.code:
             said = (result.err or result.out).decode(errors="replace").strip()[-500:]
-            raise DeviceError(f"preparing the device failed with exit status {result.code}: {said}")
+            raise InvalidTask(f"preparing the device failed with exit status {result.code}: {said}")
 
     # ---- how
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import deskhand_sandbox.accessibility
 from deskhand_sandbox.backends.desktop.vnc import VncServer
-from deskhand_sandbox.errors import InfrastructureError, SandboxDied, SandboxTimeout
+from deskhand_sandbox.errors import InfrastructureError, InvalidTask, SandboxDied, SandboxTimeout
 from deskhand_sandbox.isolation import Confinement, Limits
 from deskhand_sandbox.isolation.network import WayOut
 from deskhand_sandbox.terminal.confined import ConfinedTerminal
@@ -122,13 +122,14 @@ class Session:
         """Run a shell script in the home.
 
         Raises:
-            InfrastructureError: it failed, or took too long.
+            InvalidTask: it failed; says what it complained of.
+            InfrastructureError: it took too long, or the session is gone.
         """
         program = ("env", f"SEED={seed}", "bash", "-c", script)
         code, _, err = await self._confinement.run(program, timeout_s=timeout_s)
         if code:
             said = err.decode(errors="replace").strip()[-500:]
-            raise InfrastructureError(f"preparing the desktop failed with exit status {code}: {said}")
+            raise InvalidTask(f"preparing the desktop failed with exit status {code}: {said}")
 
     async def evaluate(self, command: str, *, timeout_s: float) -> JsonValue:
         """See `DesktopSandbox.evaluate`.

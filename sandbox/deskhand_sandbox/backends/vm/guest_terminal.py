@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from deskhand_sandbox.backends.vm.channel import Channel
-from deskhand_sandbox.errors import InfrastructureError, SandboxDied, VerifierError
+from deskhand_sandbox.errors import InfrastructureError, InvalidTask, SandboxDied, VerifierError
 from deskhand_sandbox.terminal.commands import CommandTerminal
 from deskhand_sandbox.terminal.shell import Shell
 from deskhand_sandbox.terminal.verdict import verdict
@@ -47,7 +47,8 @@ class GuestTerminal(CommandTerminal):
         """Run a shell script in the home.
 
         Raises:
-            InfrastructureError: it failed, or took too long.
+            InvalidTask: it failed; says what it complained of.
+            InfrastructureError: it took too long, or the guest does not answer.
         """
         program = ("env", f"SEED={seed}", "bash", "-c", script)
         code, _, err = await self.run(program, timeout_s=timeout_s)
@@ -55,7 +56,7 @@ class GuestTerminal(CommandTerminal):
             raise InfrastructureError(f"preparing the guest took longer than {timeout_s:g} s")
         if code:
             said = err.decode(errors="replace").strip()[-500:]
-            raise InfrastructureError(f"preparing the guest failed with exit status {code}: {said}")
+            raise InvalidTask(f"preparing the guest failed with exit status {code}: {said}")
 
     async def run(
         self, program: Sequence[str], *, given: bytes = b"", timeout_s: float

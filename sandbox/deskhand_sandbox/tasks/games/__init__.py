@@ -92,7 +92,9 @@ def make(task_id: str, seed: int) -> Task:
                 "restartable": True,
             },
         ),
-        verifier=VerifierSpec(name="game"),
+        verifier=VerifierSpec(
+            name="game", settings={"page": f"http://pages.localhost/games/{game.page}.html"}
+        ),
         seed=seed,
         limits=Limits(turns=game.turns, seconds=game.turns * SECONDS_PER_TURN),
         labels={"family": FAMILY, "description": game.description},

@@ -6,12 +6,14 @@ for that is not supported here is refused when the file is read, never when an a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from deskhand_sandbox.errors import InvalidTask
+from deskhand_sandbox.tasks.osworld.addresses import leads_outside
 from deskhand_sandbox.tasks.setup import SETUP, check_steps
 from deskhand_sandbox.tasks.written.actions import AnswerOf, WaitUntil, read_step
 from deskhand_sandbox.types import Action, EnvironmentSpec, JsonValue, Limits, Task, VerifierSpec
@@ -20,6 +22,14 @@ __all__ = ["OsworldTask", "load_osworld", "read_osworld"]
 
 FAMILY = "osworld"
 KINDS = ("desktop", "vm", "browser")
+KIND_VARIABLE = "DESKHAND_OSWORLD_KIND"
+"""Kind of sandbox for files that name none; a desktop where it is not set."""
+NETWORK: Mapping[str, Mapping[bool, JsonValue]] = {
+    "desktop": {True: "allow", False: "deny"},
+    "browser": {True: "allow", False: "deny"},
+    "vm": {True: True, False: False},
+}
+"""Kind of sandbox -> what its setting `network` says for a network and for none."""
 SCREEN_PX = (1920, 1080)
 """The screen OSWorld's commands mean."""
 SIZES = {"desktop": "size_px", "browser": "viewport_px"}
@@ -44,6 +54,8 @@ class OsworldTask:
     evaluator: Mapping[str, JsonValue]
     actions: Sequence[object] | None
     """The oracle: of an infeasible task to say so; of others what the file's `oracle` says, if anything."""
+    network: bool | None = None
+    """Whether the sandbox has a network; None: as its kind has it by itself."""
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
@@ -56,6 +68,8 @@ class OsworldTask:
         settings: dict[str, JsonValue] = {}
         if self.kind in SIZES:  # a virtual machine's screen has the size its backend was told
             settings[SIZES[self.kind]] = list(SCREEN_PX)
+        if self.network is not None:
+            settings["network"] = NETWORK[self.kind][self.network]
         home = [] if self.kind == "browser" else [_HOME]
         settings[SETUP] = [*home, *self.config]
         return Task(
@@ -73,7 +87,7 @@ class OsworldTask:
         return None if self.actions is None else tuple(map(read_step, self.actions))
 
 
-def load_osworld(path: Path, *, kind: str = "desktop") -> OsworldTask:
+def load_osworld(path: Path, *, kind: str | None = None) -> OsworldTask:
     """The task of a file.
 
     Raises:
@@ -91,12 +105,12 @@ def load_osworld(path: Path, *, kind: str = "desktop") -> OsworldTask:
     return read_osworld(value, str(path), kind=kind)
 
 
-def read_osworld(value: object, name: str, *, kind: str = "desktop") -> OsworldTask:
+def read_osworld(value: object, name: str, *, kind: str | None = None) -> OsworldTask:
     """The task in a file's content.
 
     Args:
         name: of the file, for errors.
-        kind: of sandbox it is to be worked in.
+        kind: of sandbox it is to be worked in; None: as the file's `kind` says, or $DESKHAND_OSWORLD_KIND.
 
     Raises:
         InvalidTask: as `load_osworld`.
@@ -104,17 +118,18 @@ def read_osworld(value: object, name: str, *, kind: str = "desktop") -> OsworldT
     # verifiers use what sets tasks up: importing them here keeps the circle open
     from deskhand_sandbox.verifiers.osworld.evaluator import read_evaluator
 
-    if kind not in KINDS:
-        raise InvalidTask(f"OSWorld's tasks run in {', '.join(KINDS)}, not in {kind!r}")
     if not isinstance(value, Mapping):
         raise InvalidTask(f"{name}: an OSWorld task is a JSON object")
     fields = cast("Mapping[str, JsonValue]", value)
+    kind = kind or _kind(fields, name)
+    if kind not in KINDS:
+        raise InvalidTask(f"{name}: OSWorld's tasks run in {', '.join(KINDS)}, not in {kind!r}")
     config, evaluator = fields.get("config", []), fields.get("evaluator")
     if not isinstance(evaluator, Mapping):
         raise InvalidTask(f"{name}: evaluator is missing: an object with func, result and expected")
     try:
-        check_steps(config, "config")
-        read = read_evaluator(evaluator)
+        check_steps(config, "config", kind=kind)
+        read = read_evaluator(evaluator, kind=kind)
     except InvalidTask as error:
         raise InvalidTask(f"{name}: {error}") from error
     instruction = _text(fields, "instruction", name)
@@ -127,6 +142,7 @@ def read_osworld(value: object, name: str, *, kind: str = "desktop") -> OsworldT
         evaluator=evaluator,
         actions=actions,
         labels=_labels(fields, instruction),
+        network=_network(fields, name),
     )
 
 
@@ -135,6 +151,22 @@ def _text(fields: Mapping[str, JsonValue], field_name: str, name: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise InvalidTask(f"{name}: {field_name} must be text, not {value!r}")
     return value
+
+
+def _kind(fields: Mapping[str, JsonValue], name: str) -> str:
+    return _text(fields, "kind", name) if "kind" in fields else os.environ.get(KIND_VARIABLE) or "desktop"
+
+
+def _network(fields: Mapping[str, JsonValue], name: str) -> bool | None:
+    """As the file says; else true where OSWorld gives the task a proxy, or an address leads outside."""
+    given = fields.get("network")
+    if given is not None and not isinstance(given, bool):
+        raise InvalidTask(f"{name}: network must be true or false, not {given!r}")
+    if given is None and (
+        fields.get("proxy") is True or leads_outside(fields.get("config"), fields["evaluator"])
+    ):
+        return True
+    return given
 
 
 def _oracle(fields: Mapping[str, JsonValue], name: str, *, infeasible: bool) -> Sequence[object] | None:

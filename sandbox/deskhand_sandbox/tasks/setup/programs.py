@@ -10,7 +10,7 @@ from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.dialects.pyautogui import read_script
 from deskhand_sandbox.errors import InfrastructureError, InvalidAction
 from deskhand_sandbox.tasks.guest import Guest, Ran
-from deskhand_sandbox.types import ControlAction, JsonValue
+from deskhand_sandbox.types import ControlAction, DeviceAction, JsonValue
 
 PASSWORD = "password"
 """What OSWorld's commands get for {CLIENT_PASSWORD}."""
@@ -58,19 +58,26 @@ def _splits(text: str) -> bool:
         return False
 
 
-async def played(sandbox: Sandbox, command: str | Sequence[str]) -> bool:
-    """Carry out a pyautogui script as our own actions, where the command is one that can be read as such."""
+def script_of(command: str | Sequence[str]) -> tuple[DeviceAction, ...] | None:
+    """The actions of a pyautogui script; None where the command is something else, or does more than that."""
     if isinstance(command, str) or len(command) != 3 or command[0] not in PYTHONS or command[1] != "-c":
-        return False
+        return None
     if "pyautogui" not in command[2]:
-        return False
+        return None
     try:
         actions = read_script(command[2])
     except InvalidAction:
-        return False  # it does more than that: the guest's own Python may know how
+        return None
+    device = tuple(each for each in actions if not isinstance(each, ControlAction))
+    return device if len(device) == len(actions) else None
+
+
+async def played(sandbox: Sandbox, command: str | Sequence[str]) -> bool:
+    """Carry out a pyautogui script as our own actions, where the command is one that can be read as such."""
+    actions = script_of(command)
+    if actions is None:
+        return False  # the guest's own Python may know how
     for action in actions:
-        if isinstance(action, ControlAction):
-            return False
         try:
             await sandbox.act(action)
         except InvalidAction as error:

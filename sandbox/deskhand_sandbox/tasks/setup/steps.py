@@ -48,6 +48,14 @@ Parameters: TypeAlias = Mapping[str, JsonValue]
 Run: TypeAlias = Callable[[SetupContext, Parameters], Awaitable[None]]
 
 
+def _never(parameters: Parameters) -> bool:
+    return False
+
+
+def _always(parameters: Parameters) -> bool:
+    return True
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepKind:
     """One kind of step."""
@@ -55,6 +63,8 @@ class StepKind:
     run: Run
     needed: Mapping[str, Kind]
     optional: Mapping[str, Kind] = field(default_factory=dict[str, Kind])
+    in_browser: Callable[[Parameters], bool] = _never
+    """Whether it works in a browser sandbox, which has no guest."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,11 +84,12 @@ class Step:
         await STEPS[self.type].run(context, self.parameters)
 
 
-def check_steps(value: object, where: str) -> tuple[Step, ...]:
+def check_steps(value: object, where: str, *, kind: str | None = None) -> tuple[Step, ...]:
     """Steps out of a task.
 
     Args:
         where: names the list in an error.
+        kind: of sandbox they are for; None where nobody knows.
 
     Raises:
         InvalidTask: something in it is not as steps are; says where, and what there is instead.
@@ -86,7 +97,11 @@ def check_steps(value: object, where: str) -> tuple[Step, ...]:
     if not isinstance(value, list | tuple):
         raise InvalidTask(f"{where} must be a list of steps, not {_short(value)}")
     items = cast("Sequence[object]", value)
-    return tuple(_check(item, f"{where}[{number}]") for number, item in enumerate(items))
+    steps = tuple(_check(item, f"{where}[{number}]") for number, item in enumerate(items))
+    for number, step in enumerate(steps):
+        if kind == "browser" and not STEPS[step.type].in_browser(step.parameters):
+            raise InvalidTask(f"{where}[{number}] ({step.type}): a browser alone has nothing to do this with")
+    return steps
 
 
 def _check(item: object, where: str) -> Step:
@@ -167,6 +182,15 @@ async def _launch(context: SetupContext, parameters: Parameters) -> None:
     await programs.launch(context.guest, command)
 
 
+def _launches_browser(parameters: Parameters) -> bool:
+    command = programs.command_of(parameters, _ANY_PX)
+    return tabs.forwards_port(command) or tabs.starts_browser(command)
+
+
+def _executes_script(parameters: Parameters) -> bool:
+    return programs.script_of(programs.command_of(parameters, _ANY_PX)) is not None
+
+
 async def _execute(context: SetupContext, parameters: Parameters) -> None:
     command = programs.command_of(parameters, context.screen_px)
     if not await programs.played(context.sandbox, command):
@@ -197,19 +221,29 @@ def _list(value: JsonValue) -> list[JsonValue]:
 
 
 _RUNS: Mapping[str, Kind] = {"stdout": TEXT, "stderr": TEXT, "shell": FLAG, "until": MAP}
+_ANY_PX = (1920, 1080)
+"""A screen for commands that name it, where only their kind matters."""
 _WINDOW: Mapping[str, Kind] = {"strict": FLAG, "by_class": FLAG}
 
 STEPS: Mapping[str, StepKind] = {
-    "activate_window": StepKind(run=_activate, needed={"window_name": TEXT}, optional=_WINDOW),
+    "activate_window": StepKind(
+        run=_activate, needed={"window_name": TEXT}, optional=_WINDOW, in_browser=_always
+    ),
     "chrome_close_tabs": StepKind(run=_close_tabs, needed={"urls_to_close": TEXTS}),
-    "chrome_open_tabs": StepKind(run=_open_tabs, needed={"urls_to_open": TEXTS}),
+    "chrome_open_tabs": StepKind(run=_open_tabs, needed={"urls_to_open": TEXTS}, in_browser=_always),
     "close_window": StepKind(run=_close, needed={"window_name": TEXT}, optional=_WINDOW),
-    "command": StepKind(run=_execute, needed={"command": COMMAND}, optional=_RUNS),
+    "command": StepKind(
+        run=_execute, needed={"command": COMMAND}, optional=_RUNS, in_browser=_executes_script
+    ),
     "download": StepKind(run=_download, needed={"files": files("url", "path")}),
-    "execute": StepKind(run=_execute, needed={"command": COMMAND}, optional=_RUNS),
-    "launch": StepKind(run=_launch, needed={"command": COMMAND}, optional={"shell": FLAG}),
+    "execute": StepKind(
+        run=_execute, needed={"command": COMMAND}, optional=_RUNS, in_browser=_executes_script
+    ),
+    "launch": StepKind(
+        run=_launch, needed={"command": COMMAND}, optional={"shell": FLAG}, in_browser=_launches_browser
+    ),
     "open": StepKind(run=_open, needed={"path": TEXT}),
-    "sleep": StepKind(run=_sleep, needed={"seconds": NUMBER}),
+    "sleep": StepKind(run=_sleep, needed={"seconds": NUMBER}, in_browser=_always),
     "upload_file": StepKind(run=_upload, needed={"files": files("local_path", "path")}),
     "write": StepKind(run=_write, needed={"path": TEXT, "content": TEXT}),
 }

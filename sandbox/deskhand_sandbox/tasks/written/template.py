@@ -41,7 +41,7 @@ class Template:
 
     def make(self, seed: int) -> Task:
         """One start state; no two splits share one."""
-        drawn = self._drawn(seed)
+        drawn = self._filled(seed)
         return Task(
             id=self.id,
             environment=EnvironmentSpec(kind=self.kind, settings=_settings(self.settings, drawn)),
@@ -57,8 +57,12 @@ class Template:
         """What works the start state of this seed; None where there is no oracle."""
         if self.actions is None:
             return None
-        drawn = self._drawn(seed)
+        drawn = self._filled(seed)
         return tuple(read_step(fill(each, drawn)) for each in self.actions)
+
+    def _filled(self, seed: int) -> Mapping[str, Value]:
+        """What the holes are filled with: what is drawn, and the seed, which the script `prepare` knows."""
+        return {"seed": seed, **self._drawn(seed)}
 
     def _drawn(self, seed: int) -> Mapping[str, Value]:
         # splits ask the families what they have

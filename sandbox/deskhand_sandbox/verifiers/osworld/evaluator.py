@@ -42,14 +42,17 @@ class Evaluator:
     """`postconfig`: steps after the agent's work and before the values are got."""
 
 
-def read_evaluator(value: Mapping[str, object]) -> Evaluator:
+def read_evaluator(value: Mapping[str, object], *, kind: str | None = None) -> Evaluator:
     """The evaluator of a task file.
+
+    Args:
+        kind: of sandbox it judges; None where nobody knows.
 
     Raises:
         InvalidTask: it is not as OSWorld's are, or names what is not supported; says what is.
     """
     func, conj = value.get("func"), value.get("conj", "and")
-    before = check_steps(value.get("postconfig", []), "evaluator.postconfig")
+    before = check_steps(value.get("postconfig", []), "evaluator.postconfig", kind=kind)
     if unknown := [name for name in value if name not in FIELDS]:
         raise InvalidTask(f"evaluator: {UnknownName('field', unknown[0], FIELDS)}")
     if func == INFEASIBLE:
@@ -66,7 +69,18 @@ def read_evaluator(value: Mapping[str, object]) -> Evaluator:
         _comparison(name, parts["result"][at], parts["expected"][at], parts["options"][at])
         for at, name in enumerate(names)
     )
+    if kind == "browser":
+        for comparison in comparisons:
+            _check_in_browser(comparison)
     return Evaluator(infeasible=False, comparisons=comparisons, conj=conj, before=before)
+
+
+def _check_in_browser(comparison: Comparison) -> None:
+    for where, getter in (("result", comparison.result), ("expected", comparison.expected)):
+        if getter is not None and not GETTERS[str(getter["type"])].in_browser:
+            raise InvalidTask(
+                f"evaluator.{where}: {getter['type']} needs a desktop or a vm, not a browser alone"
+            )
 
 
 def _spread(value: object, name: str, func: object, count: int) -> list[object]:

@@ -9,6 +9,7 @@ from typing import TypeAlias, cast
 
 from deskhand_sandbox.base import Capability
 from deskhand_sandbox.errors import InvalidTask, VerifierError
+from deskhand_sandbox.tasks.guest import UnreadableFile
 from deskhand_sandbox.tasks.setup import programs, tabs
 from deskhand_sandbox.tasks.setup.steps import SetupContext
 from deskhand_sandbox.types import JsonValue
@@ -31,6 +32,8 @@ class Getter:
     """Settings that must be there."""
     check: Callable[[Settings], object] = _any
     """Refuses settings it cannot use (InvalidTask), when the task is read."""
+    in_browser: bool = True
+    """Whether it works in a browser sandbox, which has no guest."""
 
 
 async def _rule(context: SetupContext, settings: Settings) -> Value:
@@ -40,11 +43,18 @@ async def _rule(context: SetupContext, settings: Settings) -> Value:
 async def _vm_file(context: SetupContext, settings: Settings) -> Value:
     found: list[File | None] = []
     for path, name in _paths(settings):
-        data = await context.guest.get(path)
+        data = await _content_of(context, path)
         if data is not None:
             context.kept[name] = data
         found.append(None if data is None else File(name, data))
     return _given(found, settings)
+
+
+async def _content_of(context: SetupContext, path: str) -> bytes | None:
+    try:
+        return await context.guest.get(path)
+    except UnreadableFile as error:
+        raise Unusable(str(error)) from error
 
 
 async def _cloud_file(context: SetupContext, settings: Settings) -> Value:
@@ -110,13 +120,16 @@ async def _list_directory(context: SetupContext, settings: Settings) -> Value:
 async def _content(context: SetupContext, settings: Settings) -> Value:
     from deskhand_sandbox.verifiers.osworld.metrics.tables import last_row
 
-    if settings["file_type"] != "xlsx" or settings["file_content"] != "last_row":
-        raise VerifierError("content_from_vm_file gives the last_row of an xlsx file and nothing else")
     path = str(settings["path"])
-    data = await context.guest.get(path)
+    data = await _content_of(context, path)
     if data is None:
         raise Unusable(f"there is no {path}")
     return last_row(File(posixpath.basename(path), data))
+
+
+def _last_row_of_xlsx(settings: Settings) -> None:
+    if settings["file_type"] != "xlsx" or settings["file_content"] != "last_row":
+        raise InvalidTask("it gives the last_row of an xlsx file and nothing else")
 
 
 async def _tree(context: SetupContext, settings: Settings) -> Value:
@@ -216,15 +229,17 @@ GETTERS: Mapping[str, Getter] = {
     "active_url_from_accessTree": Getter(_active_url),
     "cache_file": Getter(_cache_file, ("path",)),
     "cloud_file": Getter(_cloud_file, ("path", "dest"), _paths),
-    "content_from_vm_file": Getter(_content, ("path", "file_type", "file_content")),
-    "default_video_player": Getter(_default_video_player),
-    "list_directory": Getter(_list_directory, ("path",)),
-    "open_tabs_info": Getter(_open_tabs),
+    "content_from_vm_file": Getter(
+        _content, ("path", "file_type", "file_content"), _last_row_of_xlsx, in_browser=False
+    ),
+    "default_video_player": Getter(_default_video_player, in_browser=False),
+    "list_directory": Getter(_list_directory, ("path",), in_browser=False),
+    "open_tabs_info": Getter(_open_tabs, in_browser=False),
     "rule": Getter(_rule, ("rules",)),
     "url_dashPart": Getter(_url_dash_part, ("partIndex",), _part_index),
-    "vm_command_error": Getter(_command_error, ("command",)),
-    "vm_command_line": Getter(_command_line, ("command",)),
-    "vm_file": Getter(_vm_file, ("path", "dest"), _paths),
+    "vm_command_error": Getter(_command_error, ("command",), in_browser=False),
+    "vm_command_line": Getter(_command_line, ("command",), in_browser=False),
+    "vm_file": Getter(_vm_file, ("path", "dest"), _paths, in_browser=False),
     "vm_screen_size": Getter(_screen_size),
     "vm_terminal_output": Getter(_terminal_output),
 }

@@ -11,7 +11,7 @@ from deskhand_sandbox.tasks.setup.steps import SetupContext
 from deskhand_sandbox.types import Outcome
 from deskhand_sandbox.verifiers.osworld.evaluator import Comparison, Evaluator
 from deskhand_sandbox.verifiers.osworld.getters import GETTERS
-from deskhand_sandbox.verifiers.osworld.values import Unusable
+from deskhand_sandbox.verifiers.osworld.values import Unusable, Value
 
 
 class OsworldVerifier:
@@ -68,7 +68,16 @@ async def _measured(comparison: Comparison, context: SetupContext) -> tuple[floa
             raise VerifierError(f"what is expected cannot be had: {error}") from error
     try:
         result = await GETTERS[str(comparison.result["type"])].get(context, comparison.result)
-        score = await asyncio.to_thread(comparison.metric.compare, result, expected, comparison.options)
+        score = await asyncio.to_thread(_compared, comparison, result, expected)
     except Unusable as error:
         return 0.0, str(error)
-    return min(1.0, max(0.0, float(score))), ""
+    return min(1.0, max(0.0, score)), ""
+
+
+def _compared(comparison: Comparison, result: Value, expected: Value) -> float:
+    try:
+        return float(comparison.metric.compare(result, expected, comparison.options))
+    except (Unusable, VerifierError, InvalidTask):
+        raise
+    except Exception as error:  # a bug, and it is no reason to end the episodes beside this one
+        raise VerifierError(f"{comparison.name} failed: {type(error).__name__}: {error}") from error

@@ -265,7 +265,7 @@ async def test_verifiers_look_at_files(sandbox: DesktopSandbox, desk: Desk) -> N
 async def test_a_task_prepares_its_files_from_the_seed(sandbox: DesktopSandbox, desk: Desk) -> None:
     await sandbox.reset(desk(prepare="echo $SEED > seed"))
     assert await shell(sandbox, "cat seed") == "0"
-    with pytest.raises(InfrastructureError, match=r"exit status 4: no luck"):
+    with pytest.raises(InvalidTask, match=r"exit status 4: no luck"):
         await sandbox.reset(desk(prepare="echo no luck >&2; exit 4"))
     with pytest.raises(InfrastructureError, match=r"no-such-program"):
         await sandbox.reset(desk(applications=[["no-such-program"]]))

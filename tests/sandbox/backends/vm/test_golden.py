@@ -20,7 +20,13 @@ from deskhand_sandbox.backends.vm.image import find
 from deskhand_sandbox.backends.vm.sandbox import VmSandbox
 from deskhand_sandbox.base import Backend, Capability, Sandbox
 from deskhand_sandbox.conformance import check_backend
-from deskhand_sandbox.errors import InfrastructureError, InvalidAction, SandboxDied, VerifierError
+from deskhand_sandbox.errors import (
+    InfrastructureError,
+    InvalidAction,
+    InvalidTask,
+    SandboxDied,
+    VerifierError,
+)
 from deskhand_sandbox.types import (
     Click,
     Drag,
@@ -148,7 +154,7 @@ async def test_files_and_the_terminal_are_the_guest_s(sandbox: VmSandbox, guest_
     assert await sandbox.evaluate("echo '[1, 2]'") == [1, 2]
     with pytest.raises(VerifierError, match="exit status 5: bad"):
         await sandbox.evaluate("echo bad >&2; exit 5")
-    with pytest.raises(InfrastructureError, match="exit status 4: no luck"):
+    with pytest.raises(InvalidTask, match="exit status 4: no luck"):
         await sandbox.reset(guest_task(prepare="echo no luck >&2; exit 4"))
     with pytest.raises(InfrastructureError, match="no-such-program"):
         await sandbox.reset(guest_task(applications=[["no-such-program"]]))

@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.base import RewardingVerifier, Sandbox
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.games import GAMES
 from deskhand_sandbox.tasks.games.merging import best_move, moved
 from deskhand_sandbox.tasks.games.solvers import SOLVERS, shortest_way
 from deskhand_sandbox.tasks.splits import seeds
-from deskhand_sandbox.types import Click, Navigate, Outcome, Press, Split, StepReward
+from deskhand_sandbox.types import Click, Navigate, Outcome, Press, Split, StepReward, VerifierSpec
 
 Play = Callable[[str, int], Awaitable[tuple[Outcome, float, int]]]
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 
 def verifier() -> Any:
-    return create_verifier(make_task("games/maze", 0).verifier)
+    return create_verifier(VerifierSpec(name="game"))
 
 
 @pytest.mark.parametrize("task_id", sorted(GAMES))
@@ -132,6 +132,22 @@ async def test_an_agent_that_leaves_has_done_nothing(sandbox: Sandbox) -> None:
     await sandbox.act(Navigate(url="about:blank"))
     assert await verifier().step_reward(sandbox) == StepReward(reward=0.0, terminated=False)
     assert (await verifier().score(sandbox, answer="won")).detail == "the page in front is not the game's"
+
+
+@pytest.mark.parametrize("task_id", ["games/maze", "generated/press"])
+async def test_no_other_page_says_that_the_game_is_won(sandbox: Sandbox, task_id: str) -> None:
+    task = make_task(task_id, 1)
+    name = str(task.verifier.settings.get("name", "game"))
+    await sandbox.reset(task)
+    won = "{done: true, won: true, score: () => 1, takeReward: () => 1}"
+    await sandbox.act(Navigate(url=f"data:text/html,<script>var {name} = {won}</script>"))
+    for made in (
+        create_verifier(task.verifier),
+        create_verifier(VerifierSpec(name="game", settings={"name": name})),
+    ):
+        assert isinstance(made, RewardingVerifier)
+        assert await made.step_reward(sandbox) == StepReward(reward=0.0, terminated=False)
+        assert (await made.score(sandbox, answer="won")).score == 0.0
 
 
 async def test_sokoban_levels_can_be_solved(sandbox: Sandbox) -> None:

@@ -16,10 +16,41 @@ from deskhand_sandbox.tasks.osworld import load_osworld, read_osworld
 from deskhand_sandbox.tasks.setup import SETUP, check_steps, run_steps, set_up
 from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, Downloads
 from deskhand_sandbox.tasks.setup.steps import SetupContext
+from deskhand_sandbox.tasks.written.folder import TaskFolder
 from deskhand_sandbox.types import Fail, Outcome, Press, Tab, TypeText, VerifierSpec
 
+RULE = {"func": "exact_match", "result": {"type": "active_tab_info"}}
 EXAMPLES = Path(__file__).parent / "examples"
 LIST = json.loads((EXAMPLES / "shopping-list.json").read_text())
+
+TWO = "data:text/html,two?a=b%2Fc&d=e#f"
+CHROME: dict[str, Any] = {
+    "id": "tabs",
+    "instruction": "Close the first of the two tabs.",
+    "config": [
+        {
+            "type": "launch",
+            "parameters": {"command": ["google-chrome", "--remote-debugging-port=1337", "about:blank"]},
+        },
+        {
+            "type": "launch",
+            "parameters": {"command": ["socat", "tcp-listen:9222,fork", "tcp:localhost:1337"]},
+        },
+        {
+            "type": "chrome_open_tabs",
+            "parameters": {"urls_to_open": ["data:text/html,one", TWO]},
+        },
+        {"type": "activate_window", "parameters": {"window_name": "Google Chrome"}},
+    ],
+    "evaluator": {
+        "func": ["is_expected_active_tab", "check_include_exclude"],
+        "result": [{"type": "active_tab_info"}, {"type": "active_url_from_accessTree"}],
+        "expected": [
+            {"type": "rule", "rules": {"type": "url", "url": TWO}},
+            {"type": "rule", "rules": {"include": [TWO]}},
+        ],
+    },
+}
 
 
 def changed(change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
@@ -96,6 +127,137 @@ def test_what_is_wrong_or_not_supported_is_refused_when_read(
     assert "some.json" in str(refused.value)
 
 
+def opening(*urls: str) -> dict[str, Any]:
+    step = {"type": "chrome_open_tabs", "parameters": {"urls_to_open": [*urls]}}
+    return {"config": [*CHROME["config"], step]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind", "network"),
+    [
+        ({}, "desktop", None),
+        (opening("https://www.delta.com"), "desktop", "allow"),
+        (opening("https://www.delta.com"), "vm", True),
+        (opening("https://www.delta.com"), "browser", "allow"),
+        (opening("http://localhost:8000/a", "http://127.0.0.1/", "http://[::1]:80/"), "desktop", None),
+        ({**opening("https://www.delta.com"), "network": False}, "desktop", "deny"),
+        ({**opening("https://www.delta.com"), "network": False}, "vm", False),
+        ({"network": True}, "desktop", "allow"),
+        ({"proxy": True}, "desktop", "allow"),
+        (
+            {"evaluator": {**RULE, "expected": {"type": "rule", "rules": {"expected": "https://x.org/a"}}}},
+            "vm",
+            True,
+        ),
+        (
+            {
+                "config": [
+                    {"type": "download", "parameters": {"files": [{"url": "http://x.org", "path": "a"}]}}
+                ]
+            },
+            "vm",
+            None,
+        ),
+        ({"config": [{"type": "write", "parameters": {"path": "a", "content": "http://x.org"}}]}, "vm", None),
+        (
+            {
+                "evaluator": {
+                    **RULE,
+                    "expected": {"type": "cloud_file", "path": "http://x.org/a", "dest": "a"},
+                }
+            },
+            "vm",
+            None,
+        ),
+    ],
+)
+def test_a_task_that_leads_outside_has_a_network(fields: dict[str, Any], kind: str, network: object) -> None:
+    task = read_osworld({**CHROME, **fields}, "some.json", kind=kind).make(0)
+    assert task.environment.settings.get("network") == network
+
+
+def test_the_kind_is_the_file_s_or_a_variable_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DESKHAND_OSWORLD_KIND", "vm")
+    for name, more in (("one", {}), ("two", {"kind": "browser"})):
+        (tmp_path / f"{name}.json").write_text(json.dumps({**CHROME, "id": name, **more}))
+    folder = TaskFolder(tmp_path)
+    assert folder.make("osworld/one", 0).environment.kind == "vm"
+    assert folder.make("osworld/two", 0).environment.kind == "browser"
+    monkeypatch.delenv("DESKHAND_OSWORLD_KIND")
+    assert read_osworld(CHROME, "one.json").kind == "desktop"
+    for wrong, said in (
+        ({"kind": "fake"}, "not in 'fake'"),
+        ({"kind": 3}, "kind must be text"),
+        ({"network": 1}, "true or"),
+    ):
+        with pytest.raises(InvalidTask, match=said):
+            read_osworld({**CHROME, **wrong}, "one.json")
+
+
+EXCEL = {"type": "content_from_vm_file", "path": "a.xlsx", "file_type": "xlsx", "file_content": "last_row"}
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"type": "open_tabs_info"},
+        {"type": "vm_file", "path": "a", "dest": "a"},
+        {"type": "vm_command_line", "command": "ls"},
+        {"type": "list_directory", "path": "a"},
+        {"type": "default_video_player"},
+        EXCEL,
+    ],
+)
+def test_what_a_browser_alone_cannot_tell_is_refused_when_read(result: dict[str, Any]) -> None:
+    evaluator = {
+        "func": "exact_match",
+        "result": result,
+        "expected": {"type": "rule", "rules": {"expected": "x"}},
+    }
+    read_osworld({**CHROME, "evaluator": evaluator}, "tabs.json")
+    with pytest.raises(InvalidTask, match=f"evaluator.result: {result['type']} needs a desktop"):
+        read_osworld({**CHROME, "evaluator": evaluator}, "tabs.json", kind="browser")
+
+
+@pytest.mark.parametrize(
+    ("step", "works"),
+    [
+        ({"type": "sleep", "parameters": {"seconds": 1}}, True),
+        ({"type": "launch", "parameters": {"command": ["google-chrome"]}}, True),
+        ({"type": "launch", "parameters": {"command": ["mousepad"]}}, False),
+        ({"type": "execute", "parameters": {"command": ["python", "-c", "pyautogui.press('enter')"]}}, True),
+        ({"type": "execute", "parameters": {"command": ["ls"]}}, False),
+        ({"type": "chrome_close_tabs", "parameters": {"urls_to_close": ["about:blank"]}}, False),
+        ({"type": "write", "parameters": {"path": "a", "content": "b"}}, False),
+    ],
+)
+def test_steps_that_a_browser_alone_cannot_do_are_refused_when_read(
+    step: dict[str, Any], works: bool
+) -> None:
+    evaluator = {**CHROME["evaluator"], "postconfig": [step]}
+    for where, made in (
+        (r"config\[0\]", {**CHROME, "config": [step]}),
+        (r"evaluator.postconfig\[0\]", {**CHROME, "evaluator": evaluator}),
+    ):
+        read_osworld(made, "tabs.json")
+        if works:
+            read_osworld(made, "tabs.json", kind="browser")
+            continue
+        with pytest.raises(InvalidTask, match=rf"{where} \({step['type']}\): a browser alone"):
+            read_osworld(made, "tabs.json", kind="browser")
+
+
+def test_files_of_other_types_are_refused_when_read() -> None:
+    result = {**EXCEL, "file_type": "docx"}
+    evaluator = {
+        "func": "exact_match",
+        "result": result,
+        "expected": {"type": "rule", "rules": {"expected": "x"}},
+    }
+    with pytest.raises(InvalidTask, match="last_row of an xlsx"):
+        read_osworld({**CHROME, "evaluator": evaluator}, "some.json")
+
+
 def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(InvalidTask, match="no JSON"):
@@ -137,36 +299,6 @@ async def test_what_cannot_be_done_is_right_when_the_agent_says_so() -> None:
         assert not (await verifier.score(sandbox, answer="done")).success
         assert (await verifier.score_given_up(sandbox)).success
     await backend.close()
-
-
-TWO = "data:text/html,two?a=b%2Fc&d=e#f"
-CHROME: dict[str, Any] = {
-    "id": "tabs",
-    "instruction": "Close the first of the two tabs.",
-    "config": [
-        {
-            "type": "launch",
-            "parameters": {"command": ["google-chrome", "--remote-debugging-port=1337", "about:blank"]},
-        },
-        {
-            "type": "launch",
-            "parameters": {"command": ["socat", "tcp-listen:9222,fork", "tcp:localhost:1337"]},
-        },
-        {
-            "type": "chrome_open_tabs",
-            "parameters": {"urls_to_open": ["data:text/html,one", TWO]},
-        },
-        {"type": "activate_window", "parameters": {"window_name": "Google Chrome"}},
-    ],
-    "evaluator": {
-        "func": ["is_expected_active_tab", "check_include_exclude"],
-        "result": [{"type": "active_tab_info"}, {"type": "active_url_from_accessTree"}],
-        "expected": [
-            {"type": "rule", "rules": {"type": "url", "url": TWO}},
-            {"type": "rule", "rules": {"include": [TWO]}},
-        ],
-    },
-}
 
 
 @pytest.mark.browser

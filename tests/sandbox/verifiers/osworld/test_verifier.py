@@ -14,12 +14,15 @@ import pytest_asyncio
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InvalidTask, VerifierError
 from deskhand_sandbox.registry import create_backend
+from deskhand_sandbox.tasks import guest
 from deskhand_sandbox.tasks.guest import Guest
 from deskhand_sandbox.tasks.setup import set_up, tabs, windows
 from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, Downloads
 from deskhand_sandbox.types import EnvironmentSpec, Outcome, Run, Task, VerifierSpec
 from deskhand_sandbox.verifiers.osworld import create
-from deskhand_sandbox.verifiers.osworld.metrics import records
+from deskhand_sandbox.verifiers.osworld.metrics import METRICS, records
+from deskhand_sandbox.verifiers.osworld.metrics.metric import Metric, Options
+from deskhand_sandbox.verifiers.osworld.values import Value
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -96,8 +99,24 @@ async def test_what_is_not_there_scores_nothing(desktop: Sandbox) -> None:
         assert outcome.score == 0 and not outcome.success, outcome
 
 
+async def test_what_the_agent_made_of_a_file_scores_nothing(
+    desktop: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest, "FILE_BYTES", 1000)
+    await desktop.act(Run(command="echo one > box/locked; chmod 0 box/locked; truncate -s 2000 box/long"))
+    for name, said in (("locked", "may not be read"), ("long", "longer than 1000 bytes")):
+        path = {"path": f"box/{name}"}
+        for result in (
+            {"type": "vm_file", **path, "dest": "x"},
+            {"type": "content_from_vm_file", **path, "file_type": "xlsx", "file_content": "last_row"},
+        ):
+            outcome = await score(desktop, func="exact_match", result=result, expected=rule(expected="one\n"))
+            assert outcome.score == 0 and said in outcome.detail
+    await desktop.act(Run(command="rm -f box/locked box/long"))
+
+
 async def test_a_part_of_an_address(desktop: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def listed(guest: Guest, wait_s: float) -> tuple[tabs.OpenTab, ...]:
+    async def listed(inside: Guest, wait_s: float) -> tuple[tabs.OpenTab, ...]:
         return (tabs.OpenTab(id="1", url="https://x.org/a/b?id=3", title="B"),)
 
     monkeypatch.setattr(tabs, "listed", listed)
@@ -183,6 +202,15 @@ async def test_evaluators_that_are_none() -> None:
         create(evaluator={**RIGHT, "func": "exact_mach"})
     with pytest.raises(InvalidTask, match=r"missing"):
         create(evaluator={"func": "exact_match", "result": COMMAND})
+
+
+async def test_a_metric_that_breaks_ends_no_run(desktop: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(result: Value, expected: Value, options: Options) -> float:
+        raise TypeError("unhashable")
+
+    monkeypatch.setitem(METRICS, "exact_match", Metric(breaks))
+    with pytest.raises(VerifierError, match="exact_match failed: TypeError: unhashable"):
+        await score(desktop, func="exact_match", result=COMMAND, expected=rule(expected="one"))
 
 
 async def test_a_long_comparison_holds_nothing_else_up(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from typing import cast
 
 from deskhand_sandbox.errors import VerifierError
 from deskhand_sandbox.types import JsonValue
-from deskhand_sandbox.verifiers.osworld.metrics.likeness import ratio
+from deskhand_sandbox.verifiers.osworld.metrics.likeness import ratio, ratio_of_lines
 from deskhand_sandbox.verifiers.osworld.metrics.metric import Metric, Options, wants
 from deskhand_sandbox.verifiers.osworld.metrics.patterns import found
 from deskhand_sandbox.verifiers.osworld.values import (
@@ -98,7 +97,7 @@ def diff_text_file(result: Value, expected: Value, options: Options) -> float:
     """The share of lines two files have in common, in order."""
     one = text_of(file_of(result)).splitlines()
     two = gold(lambda value: text_of(file_of(value)), expected).splitlines()
-    return difflib.SequenceMatcher(a=one, b=two).ratio()
+    return ratio_of_lines(one, two)
 
 
 def compare_text_file(result: Value, expected: Value, options: Options) -> float:

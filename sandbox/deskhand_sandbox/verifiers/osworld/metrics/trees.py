@@ -7,13 +7,12 @@ none. Attributes that programs set besides are not in an outline, and rules that
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import cast
 from xml.etree import ElementTree
 
-from deskhand_sandbox.accessibility.outline import LINE, states_of
+from deskhand_sandbox.accessibility import outline
 from deskhand_sandbox.errors import InvalidTask
 from deskhand_sandbox.types import JsonValue
 from deskhand_sandbox.verifiers.osworld.metrics.likeness import ratio
@@ -25,22 +24,22 @@ _TEST = re.compile(r"""\[\s*(?P<name>[\w|:-]+)\s*=\s*(?P<value>"[^"\\]*"|'[^'\\]
 KNOWN = frozenset({"name", "focused", "checked", "selected", "expanded", "disabled"})
 
 
-def elements_of(outline: str) -> ElementTree.Element:
+def elements_of(text: str) -> ElementTree.Element:
     """The tree of an outline."""
     root = ElementTree.Element("desktop")
     path: list[tuple[int, ElementTree.Element]] = [(-1, root)]
-    for line in outline.splitlines():
-        found = LINE.match(line)
+    for line in text.splitlines():
+        found = outline.LINE.match(line)
         if found is None:
             continue
         depth = len(found["indent"])
         while path[-1][0] >= depth:
             path.pop()
         made = ElementTree.SubElement(path[-1][1], found["role"].strip().replace(" ", "-"))
-        name, value = (json.loads(found[part]) if found[part] else None for part in ("name", "value"))
+        name, value = (outline.text_of(found[part]) if found[part] else None for part in ("name", "value"))
         if name is not None:
             made.set("name", name)
-        for state in states_of(found):
+        for state in outline.states_of(found):
             made.set(state, "true")
         made.text = value if value is not None else name
         path.append((depth, made))

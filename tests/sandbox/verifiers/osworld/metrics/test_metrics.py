@@ -20,7 +20,7 @@ from openpyxl import Workbook
 from openpyxl.chart import BarChart
 
 from deskhand_sandbox.errors import InvalidTask, VerifierError
-from deskhand_sandbox.verifiers.osworld.metrics import METRICS, patterns, records
+from deskhand_sandbox.verifiers.osworld.metrics import METRICS, likeness, patterns, records
 from deskhand_sandbox.verifiers.osworld.metrics.likeness import common, ratio
 from deskhand_sandbox.verifiers.osworld.metrics.records import holds
 from deskhand_sandbox.verifiers.osworld.values import File, Unusable, Value
@@ -126,6 +126,8 @@ CASES: list[tuple[str, Value, Value, dict[str, Any], float]] = [
     ("check_direct_json_object", "{'a': 'x'}", {"expected": {"a": "x"}}, {}, 1),
     ("check_direct_json_object", {"a": "xy"}, {"expected": {"a": "x"}}, {}, 0),
     ("check_direct_json_object", {"a": "xy"}, {"expected": {"a": "x"}, "expect_in_result": True}, {}, 1),
+    ("check_direct_json_object", {"a": "x5"}, {"expected": {"a": 5}, "expect_in_result": True}, {}, 0),
+    ("check_direct_json_object", {"a": [5]}, {"expected": {"a": 5}, "expect_in_result": True}, {}, 1),
     (
         "check_direct_json_object",
         {"a": ["p"]},
@@ -584,3 +586,19 @@ def slow_common(one: str, two: str) -> int:
 def test_likeness_is_that_of_a_table(one: str, two: str) -> None:
     assert common(one, two) == common(two, one) == slow_common(one, two)
     assert 0 <= ratio(one, two) <= 1 and ratio(one, one) == 1
+
+
+def test_texts_that_would_take_for_ever_are_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*args: object, **named: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(likeness, "common", refuses)
+    monkeypatch.setattr(likeness.difflib, "SequenceMatcher", refuses)
+    long, lines = "a" * (likeness.CHARACTERS + 1), "a\n" * (likeness.LINES + 1)
+    for one, two in ((long, "a"), ("a", long)):
+        with pytest.raises(Unusable, match="100000 characters"):
+            measure("fuzzy_match", one, {"expected": two})
+    with pytest.raises(Unusable, match="10000 lines"):
+        measure("diff_text_file", file(lines), file("a"))
+    assert measure("fuzzy_match", long, {"expected": long}) == 1
+    assert measure("diff_text_file", file(lines), file(lines)) == 1
