@@ -49,7 +49,7 @@ class Loan:
         """
         self.lease = lease
         self.deadline_s = lease.deadline_s
-        """When it ends in any case: its holder may renew it."""
+        """When it ends in any case, unless its holder asks for something before, or renews it."""
         self._anew = anew
         self.place = place
         self.pool = pool
@@ -255,6 +255,7 @@ class LeasedSandbox(Sandbox, PassesOn):
     ) -> Result:
         async with self._lock:
             self._refuse_when_over(what)
+            self._loan.renew()
             cut, began = asyncio.timeout(limit_s), time.perf_counter()
             metrics = self._loan.pool.metrics
             try:
@@ -280,6 +281,7 @@ class LeasedSandbox(Sandbox, PassesOn):
                 raise
             finally:
                 self._loan.running.pop(cut, None)
+                self._loan.renew()
 
     def _condemn(self, reason: Lost) -> None:
         self._unfit = self._unfit or reason
