@@ -270,6 +270,17 @@ async def test_a_lease_lasts_while_it_is_used_and_no_longer(bench: Bench) -> Non
             await other.observe()
 
 
+async def test_who_looks_on_keeps_no_lease(bench: Bench) -> None:
+    async with bench.manager.lease("tiny", owner="me") as sandbox:
+        await sandbox.reset(TASK)
+        bench.pass_time(3599)
+        [lease] = bench.manager.status().leases
+        assert await bench.manager.look(lease.id, older_s=0.0) is not None
+        bench.pass_time(1)
+        with pytest.raises(LeaseExpired, match="neither used nor renewed"):
+            await sandbox.observe()
+
+
 async def test_a_lease_that_is_renewed_lasts_as_long_again(bench: Bench) -> None:
     async with bench.manager.lease("tiny", owner="me") as sandbox:
         bench.pass_time(3599)
