@@ -23,6 +23,7 @@ from deskhand_sandbox.backends.browser.clipboard import BrowserClipboard
 from deskhand_sandbox.backends.browser.confined import confined_pid
 from deskhand_sandbox.backends.browser.downloads import Downloads
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxTimeout
+from deskhand_sandbox.isolation.limits import ControlGroup
 from deskhand_sandbox.tools.policy import DEBUGGING_PORTS, Network, Policy
 
 PROGRAMS = (
@@ -117,6 +118,8 @@ class Chromium:
     pid: int
     profile: Path
     """Its temporary profile folder, removed when it closes."""
+    group: ControlGroup | None = None
+    """What holds it to its memory; ends with it."""
     network: Network = "allow"
     """What pages of any task may reach."""
     sites: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -183,6 +186,8 @@ class Chromium:
         finally:
             if self.playwright is not None:
                 await self.playwright.stop()
+            if self.group is not None:
+                await asyncio.to_thread(self.group.remove)
             await remove_profile(self.profile)
 
 
