@@ -15,6 +15,7 @@ from deskhand_agent.branching import Branch, Crossroads
 from deskhand_agent.ending import VOID_LIMIT, StopRules, ended, failed_end
 from deskhand_agent.errors import AgentError
 from deskhand_agent.ids import new_id
+from deskhand_agent.keeping import kept
 from deskhand_agent.loop import TRY_AGAIN, Loop, told_again
 from deskhand_agent.notebook import Notebook, place_of
 from deskhand_agent.test_time.checking import SelfCheck
@@ -125,7 +126,7 @@ async def run_episode(
             crossroads=crossroads,
             steps=steps,
         )
-        with limit.running():
+        with limit.running(), kept(sandbox):
             end = await loop.work(ready.observation)
     except (SandboxError, AgentError) as error:
         end = failed_end(error, after_setup=begun)

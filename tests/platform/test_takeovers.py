@@ -155,7 +155,7 @@ async def test_a_lease_lasts_while_a_person_is_at_it_and_no_longer(
         manager.reap()
         done = await until(lambda: queue.get(queued.id), lambda one: one.state.over)
         assert done.state is WorkState.FAILED
-        assert "granted for 3600 s, and nobody renewed it" in (done.reason or "")
+        assert "neither used nor renewed for 3600 s" in (done.reason or "")
 
 
 async def test_controls_that_nobody_renews_are_let_go(

@@ -254,16 +254,31 @@ async def test_silence_counts_only_while_no_channel_is_open(bench: Bench) -> Non
         await sandbox.observe()
 
 
-async def test_no_lease_outlives_its_deadline(bench: Bench) -> None:
+async def test_a_lease_lasts_while_it_is_used_and_no_longer(bench: Bench) -> None:
     async with bench.manager.lease("tiny", owner="me") as sandbox:
-        bench.pass_time(3599)
-        await sandbox.observe()
-        bench.pass_time(1)
-        with pytest.raises(LeaseExpired, match="granted for 3600 s"):
+        for _ in range(3):
+            bench.pass_time(3599)
+            await sandbox.observe()
+            bench.pass_time(3599)
+            with pytest.raises(InvalidAction):
+                await sandbox.act(Run(command="nothing it knows"))
+        bench.pass_time(3600)
+        with pytest.raises(LeaseExpired, match="neither used nor renewed for 3600 s"):
             await sandbox.observe()
         async with bench.manager.lease("tiny", owner="next") as other:
             assert other.id == sandbox.id
             await other.observe()
+
+
+async def test_who_looks_on_keeps_no_lease(bench: Bench) -> None:
+    async with bench.manager.lease("tiny", owner="me") as sandbox:
+        await sandbox.reset(TASK)
+        bench.pass_time(3599)
+        [lease] = bench.manager.status().leases
+        assert await bench.manager.look(lease.id, older_s=0.0) is not None
+        bench.pass_time(1)
+        with pytest.raises(LeaseExpired, match="neither used nor renewed"):
+            await sandbox.observe()
 
 
 async def test_a_lease_that_is_renewed_lasts_as_long_again(bench: Bench) -> None:
@@ -271,12 +286,25 @@ async def test_a_lease_that_is_renewed_lasts_as_long_again(bench: Bench) -> None
         bench.pass_time(3599)
         await sandbox.renew()
         bench.pass_time(3599)
-        await sandbox.observe()
+        assert sandbox.alive()
         bench.pass_time(1)
-        with pytest.raises(LeaseExpired, match="granted for 3600 s, and nobody renewed it"):
+        with pytest.raises(LeaseExpired, match="neither used nor renewed for 3600 s"):
             await sandbox.observe()
         with pytest.raises(LeaseExpired):
             await sandbox.renew()
+
+
+async def test_a_call_has_the_whole_time_of_a_lease_and_begins_it_anew_as_it_ends(bench: Bench) -> None:
+    async with bench.manager.lease("tiny", owner="me") as sandbox:
+        bench.pass_time(3599)
+        hanging = asyncio.create_task(sandbox.act(Run(command="hang")))
+        await until(lambda: bench.made[0].acting)
+        bench.pass_time(3599)
+        assert sandbox.alive()
+        bench.made[0].acted.set()
+        await hanging
+        bench.pass_time(3599)
+        assert sandbox.alive()
 
 
 async def test_a_call_under_way_at_the_deadline_is_cut_off_and_its_sandbox_thrown_away(bench: Bench) -> None:

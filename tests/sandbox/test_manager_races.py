@@ -12,12 +12,14 @@ import pytest
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import LeaseUnavailable, SandboxDied
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
-from deskhand_sandbox.types import JsonValue
+from deskhand_sandbox.types import EnvironmentSpec, JsonValue, Observation, Task, VerifierSpec
 
 spec = importlib.util.spec_from_file_location("tiny_host", Path(__file__).with_name("tiny_host.py"))
 assert spec is not None and spec.loader is not None
 tiny = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tiny)
+
+TASK = Task(id="tiny/type", environment=EnvironmentSpec(kind="tiny"), verifier=VerifierSpec(name="none"))
 
 
 def managing(backend: tiny.TinyBackend, **pool: float) -> SandboxManager:
@@ -46,6 +48,53 @@ async def test_forks_made_in_the_moment_their_lease_ends_are_closed() -> None:
             await sandbox.fork(2)
     assert len(backend.made) == 3
     assert [each.closed for each in backend.made[1:]] == [1, 1]
+
+
+class Watched(tiny.TinySandbox):
+    """Shows itself when it is let."""
+
+    def __init__(self, backend: tiny.TinyBackend) -> None:
+        super().__init__(backend)
+        self.may_show, self.asked = asyncio.Event(), 0
+
+    async def observe(self, *, text_tree: bool = False) -> Observation:
+        self.asked += 1
+        await self.may_show.wait()
+        return await super().observe(text_tree=text_tree)
+
+
+async def test_a_sandbox_that_is_looked_at_as_its_lease_ends_goes_back_once_it_was_seen() -> None:
+    backend = tiny.TinyBackend()
+    async with managing(backend) as manager:
+        backend.create = lambda: create(backend, Watched)
+        async with manager.lease("tiny", owner="first") as sandbox:
+            await sandbox.reset(TASK)
+            looking = asyncio.create_task(manager.look(manager.status().leases[0].id, older_s=0.0))
+            while not backend.made[0].asked:
+                await asyncio.sleep(0)
+        waiting = asyncio.create_task(manager.acquire("tiny", owner="second"))
+        assert not looking.done()
+        backend.made[0].may_show.set()
+        assert await looking is not None
+        assert (await waiting).sandbox_id == sandbox.id
+        assert manager.status().pools[0].lost == {}
+
+
+async def test_one_that_breaks_while_it_is_looked_at_does_not_go_back() -> None:
+    backend = tiny.TinyBackend()
+    async with managing(backend) as manager:
+        backend.create = lambda: create(backend, Watched)
+        async with manager.lease("tiny", owner="first") as sandbox:
+            await sandbox.reset(TASK)
+            looking = asyncio.create_task(manager.look(manager.status().leases[0].id, older_s=0.0))
+            while not backend.made[0].asked:
+                await asyncio.sleep(0)
+        backend.made[0].dead = True
+        backend.made[0].may_show.set()
+        with pytest.raises(SandboxDied):
+            await looking
+        assert (await manager.acquire("tiny", owner="second")).sandbox_id != sandbox.id
+        assert manager.status().pools[0].lost == {"died": 1}
 
 
 async def create(backend: tiny.TinyBackend, kind: type[tiny.TinySandbox]) -> tiny.TinySandbox:

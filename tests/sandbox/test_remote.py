@@ -245,9 +245,9 @@ async def test_a_holder_renews_its_lease_while_a_call_is_under_way(served: Serve
 async def test_a_lease_ends_under_its_holder_with_the_reason() -> None:
     async with serve(terms=LeaseTerms(ttl_s=0.3)) as served:
         async with served.source.lease("tiny", owner="me") as sandbox:
-            with pytest.raises(LeaseExpired, match=r"granted for 0\.3 s"):
+            with pytest.raises(LeaseExpired, match=r"neither used nor renewed for 0\.3 s"):
                 await sandbox.act(Run(command="hang"))
-            with pytest.raises(LeaseExpired, match=r"granted for 0\.3 s"):
+            with pytest.raises(LeaseExpired, match=r"neither used nor renewed for 0\.3 s"):
                 await sandbox.observe()
             assert not sandbox.alive()
         assert served.pool.lost == {"call cut": 1}

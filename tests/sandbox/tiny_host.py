@@ -43,6 +43,8 @@ class TinySandbox(Sandbox):
         self.dead = False
         self.closed = 0
         self.acting = False
+        self.acted = asyncio.Event()
+        """Set: what hangs goes on."""
 
     async def reset(self, task: Task) -> Start:
         self._check()
@@ -67,7 +69,7 @@ class TinySandbox(Sandbox):
                 self.backend.gone = True
             case Run(command="hang"):
                 self.acting = True
-                await asyncio.Event().wait()
+                await self.acted.wait()
             case Run(command="crash"):
                 raise KeyError("a bug in a backend")
             case _:

@@ -11,8 +11,8 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -165,14 +165,16 @@ async def _serve(kind: str, task: Task, port: int | None) -> int:
         from deskhand_sandbox.doors.mcp import mcp_server
     except ModuleNotFoundError as error:
         raise BackendMissing(f"MCP needs the module {error.name!r}: pip install 'deskhand[mcp]'") from error
-    async with _opened(kind) as sandbox:
+    async with lender(kind) as lend:
+        sandbox = await lend()
         await set_up(sandbox, task)
         if port is None:
-            await mcp_server(sandbox).run_async(transport="stdio", show_banner=False)
+            server = mcp_server(sandbox, another=lend)
+            await server.run_async(transport="stdio", show_banner=False)
             return 0
         token = secrets.token_urlsafe(24)
         await serve_on_loopback(
-            mcp_server(sandbox, token=token).http_app(),
+            mcp_server(sandbox, another=lend, token=token).http_app(),
             port,
             lambda port: say(f"http://127.0.0.1:{port}/mcp with the header Authorization: Bearer {token}"),
         )
@@ -221,14 +223,23 @@ async def _shown(sandbox: Sandbox, port: int | None) -> AsyncGenerator[Sandbox]:
 
 
 @asynccontextmanager
-async def _opened(kind: str) -> AsyncGenerator[LeasedSandbox]:
-    """One sandbox, lent by a manager as every other is."""
+async def lender(kind: str) -> AsyncGenerator[Callable[[], Awaitable[LeasedSandbox]]]:
+    """Lends one sandbox at a time, by a manager as every other is; the one before is given back first."""
     pools = {kind: PoolSettings(max_sandboxes=1, create_s=CREATE_S)}
-    async with (
-        SandboxManager(pools) as manager,
-        manager.lease(kind, owner="deskhand sandbox", wait_s=CREATE_S) as sandbox,
-    ):
-        yield sandbox
+    async with SandboxManager(pools) as manager, AsyncExitStack() as lent:
+
+        async def lend() -> LeasedSandbox:
+            await lent.aclose()
+            lease = manager.lease(kind, owner="deskhand sandbox", wait_s=CREATE_S)
+            return await lent.enter_async_context(lease)
+
+        yield lend
+
+
+@asynccontextmanager
+async def _opened(kind: str) -> AsyncGenerator[LeasedSandbox]:
+    async with lender(kind) as lend:
+        yield await lend()
 
 
 def _start(kind: str, task_id: str, seed: int) -> Task:

@@ -1,7 +1,8 @@
 """A sandbox as an MCP server: each action a tool, each answer the screen after it.
 
-One server holds one sandbox; calls from several clients go one after another. The tools are made from the
-records of `types.py`, so that they take what every agent's actions take.
+One server holds one sandbox; calls from several clients go one after another. Where it has ended, the next
+task is opened in another. The tools are made from the records of `types.py`, so that they take what every
+agent's actions take.
 """
 
 from __future__ import annotations
@@ -53,13 +54,16 @@ class OneToken(TokenVerifier):
         return AccessToken(token=token, client_id="holder", scopes=[])
 
 
-def mcp_server(sandbox: Sandbox, *, token: str | None = None) -> FastMCP:
+def mcp_server(
+    sandbox: Sandbox, *, another: Callable[[], Awaitable[Sandbox]] | None = None, token: str | None = None
+) -> FastMCP:
     """A server over a sandbox that has been reset to a task.
 
     Args:
+        another: lends one of the same kind, in the place of one that has ended; None: there is none.
         token: what a client over HTTP has to send as a bearer token; None where only one process can ask.
     """
-    tools = _Tools(sandbox)
+    tools = _Tools(sandbox, another)
     server = FastMCP(
         "deskhand", instructions=INSTRUCTIONS, auth=OneToken(token) if token is not None else None
     )
@@ -73,8 +77,9 @@ def mcp_server(sandbox: Sandbox, *, token: str | None = None) -> FastMCP:
 
 
 class _Tools:
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, another: Callable[[], Awaitable[Sandbox]] | None) -> None:
         self._sandbox = sandbox
+        self._another = another
         self._lock = asyncio.Lock()
 
     async def screenshot(self, text_tree: bool = False) -> Answer:
@@ -85,6 +90,8 @@ class _Tools:
         """Start over at the start state of a task of this kind of computer; answers with its instruction."""
 
         async def begin() -> Observation:
+            if self._another is not None and not self._sandbox.alive():
+                self._sandbox = await self._another()
             start = await set_up(self._sandbox, make_task(task, seed))
             return dataclasses.replace(start.observation, output=start.instruction)
 
@@ -98,9 +105,15 @@ class _Tools:
             try:
                 seen = await asked()
             except SandboxError as error:
-                raise ToolError(f"{type(error).__name__}: {error}") from error
+                raise ToolError(f"{type(error).__name__}: {error}{self._way_on()}") from error
         picture = Image(data=seen.screenshot.data, format=seen.screenshot.format)
         return [picture, *_said(seen)]
+
+    def _way_on(self) -> str:
+        """What a client can do about a computer that has ended."""
+        if self._another is None or self._sandbox.alive():
+            return ""
+        return "; open_task begins on another computer"
 
 
 def _said(seen: Observation) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.deadlines import Deadlines
@@ -21,7 +21,7 @@ from deskhand_sandbox.errors import (
     UnsupportedCapability,
     VerifierError,
 )
-from deskhand_sandbox.manager.extras import Extra, Lent, OpenEndpoint, PassesOn, files_asked
+from deskhand_sandbox.manager.extras import Extra, Lent, OpenEndpoint, OpenVnc, PassesOn, files_asked
 from deskhand_sandbox.manager.making import Place
 from deskhand_sandbox.manager.pool import Pool
 from deskhand_sandbox.manager.records import Lease, Lost
@@ -49,7 +49,7 @@ class Loan:
         """
         self.lease = lease
         self.deadline_s = lease.deadline_s
-        """When it ends in any case: its holder may renew it."""
+        """When it ends in any case, unless its holder asks for something before, or renews it."""
         self._anew = anew
         self.place = place
         self.pool = pool
@@ -63,7 +63,9 @@ class Loan:
         """Why the lease is over; None while it lasts."""
         self.over = asyncio.Event()
         self.running: dict[asyncio.Timeout, bool] = {}
-        """Calls under way, and whether each is on the leased sandbox itself rather than on a fork of it."""
+        """The holder's calls under way, and whether each is on the leased sandbox itself, not on a fork."""
+        self.onlookers: set[asyncio.Task[Any]] = set()
+        """Calls under way for those who look on: never cut, and no sign that the holder lives."""
         self.task_id: str | None = None
         """Of the task the sandbox was last reset to; None before that."""
         self.extras: list[Sandbox] = []
@@ -85,7 +87,10 @@ class Loan:
             self.unfit = reason
 
     def finish(self, end: SandboxError) -> None:
-        """End the lease: a running call is cut off, the sandbox goes back or away. Safe to call twice."""
+        """End the lease: a running call is cut off, the sandbox goes back or away. Safe to call twice.
+
+        Where somebody just looks on, it goes back once they have seen it.
+        """
         if self.end is not None:
             return
         self.end = end
@@ -97,6 +102,13 @@ class Loan:
                 cut.reschedule(0.0)
         for extra in self.extras:
             self.pool.close_extra(extra)
+        if self.unfit is None and self.onlookers:
+            seen = asyncio.gather(*self.onlookers, return_exceptions=True)
+            seen.add_done_callback(lambda _: self._return())
+        else:
+            self._return()
+
+    def _return(self) -> None:
         if self.unfit is None:
             self.pool.give_back(self.place)
         else:
@@ -175,16 +187,10 @@ class LeasedSandbox(Sandbox, PassesOn):
         ]
 
     async def extra(self, call: Extra[Result]) -> Result:
-        lent = Lent(token=self._loan.lease.token, recordings=self._recordings, renew=self._loan.renew)
         if call.of_lease:  # not to wait for a call that is under way
             self._refuse_when_over(call.name)
-            return await call.carry_out(self._inner, lent)
-        result = await self._call(
-            call.name,
-            self._deadlines.reset_s,
-            lambda: call.carry_out(without_tools(self._inner), lent),
-            harmless=HARMLESS_EXTRAS,
-        )
+            return await call.carry_out(self._inner, self._lent)
+        result = await self._carry_out(call)
         if isinstance(call, OpenEndpoint) and not self._is_fork:
             self._loan.condemn(Lost.OPENED)
         return result
@@ -206,7 +212,7 @@ class LeasedSandbox(Sandbox, PassesOn):
         if self._looking is None or self._looking.done():
             if self._lock.locked():
                 return seen
-            self._looking = asyncio.create_task(self.observe(), name=f"look at {self.id}")
+            self._looking = self._for_onlookers(self._seen_anew(), name=f"look at {self.id}")
         # an onlooker that goes away must not cut the call: the sandbox would be taken for broken
         return await asyncio.shield(self._looking)
 
@@ -226,12 +232,23 @@ class LeasedSandbox(Sandbox, PassesOn):
         if self._last is None:
             return None
         if self._showing is None or self._showing.done():
-            self._showing = asyncio.create_task(self.open_vnc(), name=f"show {self.id}")
-        # as in `look`: not cut, and so it may end with nobody there to be told
+            opening = self._carry_out(OpenVnc(), by_holder=False)
+            self._showing = self._for_onlookers(opening, name=f"show {self.id}")
         showing = self._showing
-        showing.add_done_callback(lambda task: task.cancelled() or task.exception())
-        await asyncio.wait({showing}, timeout=wait_s)
+        await asyncio.wait({showing}, timeout=wait_s)  # as in `look`: not cut
         return showing.result() if showing.done() else None
+
+    def _for_onlookers(self, call: Coroutine[Any, Any, Result], *, name: str) -> asyncio.Task[Result]:
+        task = asyncio.create_task(call, name=name)
+        self._loan.onlookers.add(task)
+        task.add_done_callback(self._loan.onlookers.discard)
+        # it may end with nobody there to be told
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return task
+
+    async def _seen_anew(self) -> Observation:
+        seen = self._call("observe", self._deadlines.call_s, self._inner.observe, by_holder=False)
+        return self._seen(await seen)
 
     def _seen(self, observation: Observation) -> Observation:
         self._last = time.monotonic(), observation
@@ -245,6 +262,19 @@ class LeasedSandbox(Sandbox, PassesOn):
         """Give the sandbox back before the lease's block ends; a fork is closed."""
         await self._close()
 
+    @property
+    def _lent(self) -> Lent:
+        return Lent(token=self._loan.lease.token, recordings=self._recordings, renew=self._loan.renew)
+
+    async def _carry_out(self, call: Extra[Result], *, by_holder: bool = True) -> Result:
+        return await self._call(
+            call.name,
+            self._deadlines.reset_s,
+            lambda: call.carry_out(without_tools(self._inner), self._lent),
+            harmless=HARMLESS_EXTRAS,
+            by_holder=by_holder,
+        )
+
     async def _call(
         self,
         what: str,
@@ -252,14 +282,18 @@ class LeasedSandbox(Sandbox, PassesOn):
         run: Callable[[], Awaitable[Result]],
         *,
         harmless: tuple[type[SandboxError], ...] = HARMLESS,
+        by_holder: bool = True,
     ) -> Result:
         async with self._lock:
             self._refuse_when_over(what)
+            if by_holder:
+                self._loan.renew()
             cut, began = asyncio.timeout(limit_s), time.perf_counter()
             metrics = self._loan.pool.metrics
             try:
                 async with cut:
-                    self._loan.running[cut] = not self._is_fork
+                    if by_holder:
+                        self._loan.running[cut] = not self._is_fork
                     result = await run()
                 metrics.called(self.kind, what, time.perf_counter() - began)
                 return result
@@ -267,7 +301,8 @@ class LeasedSandbox(Sandbox, PassesOn):
                 metrics.failed(self.kind, error)
                 raise
             except TimeoutError as error:
-                self._condemn(Lost.TIMED_OUT if self._loan.end is None else Lost.CALL_CUT)
+                cut_off = by_holder and self._loan.end is not None
+                self._condemn(Lost.CALL_CUT if cut_off else Lost.TIMED_OUT)
                 metrics.failed(self.kind, error)
                 raise self._loan.end or SandboxTimeout(
                     f"{what} on {self.kind} sandbox {self.id} took longer than {limit_s:g} s"
@@ -279,7 +314,8 @@ class LeasedSandbox(Sandbox, PassesOn):
                     raise self._loan.end from error
                 raise
             finally:
-                self._loan.running.pop(cut, None)
+                if self._loan.running.pop(cut, None) is not None:
+                    self._loan.renew()
 
     def _condemn(self, reason: Lost) -> None:
         self._unfit = self._unfit or reason

@@ -259,7 +259,7 @@ class SandboxManager:
         now = self._clock()
         for loan in list(self._loans.values()):
             if loan.deadline_s <= now:
-                why = f"it was granted for {self.terms.ttl_s:g} s, and nobody renewed it"
+                why = f"it was neither used nor renewed for {self.terms.ttl_s:g} s"
                 self._end(loan, lapsed(loan.lease, why))
             elif loan.lapses_at_s() <= now:
                 silence = f"its holder gave no sign of life for {self.terms.heartbeat_s:g} s"

@@ -87,7 +87,8 @@ class LeaseTerms:
     heartbeat_s: float = 15.0
     """A lease whose holder is connected to no channel lapses when it has been silent this long."""
     ttl_s: float = 3600.0
-    """Longest life of a lease, heartbeats or not, unless its holder renews it: as long again from then."""
+    """A lease lapses, heartbeats or not, when its holder has asked nothing of the sandbox for so long, nor
+    renewed it."""
     max_wait_s: float = 600.0
     """Longest wait for a free sandbox; a request for more is cut to this."""
 
@@ -111,7 +112,7 @@ class Lease:
     heartbeat_deadline_s: float
     """On the manager's clock: silence beyond this ends the lease, unless a channel is open."""
     deadline_s: float
-    """On the manager's clock: the lease ends here in any case, unless it is renewed."""
+    """On the manager's clock: the lease ends here in any case, unless it is used or renewed."""
     endpoint: str
     """Where act and observe go: an address of the sandbox host, or "in-process"."""
 

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from deskhand_platform.cli.sandboxes import lender
+from deskhand_sandbox.errors import SandboxDied
+
 PICTURE = b"\x89PNG"
 
 
@@ -76,6 +79,17 @@ def test_what_is_wrong_is_said(arguments: tuple[str, ...], status: int, said: st
 
 
 @pytest.mark.usefixtures("temporary")
+async def test_one_sandbox_is_lent_at_a_time_and_another_once_it_has_ended() -> None:
+    async with lender("fake") as lend:
+        first = await lend()
+        again = await lend()
+        assert again.id == first.id and not first.alive()
+        with pytest.raises(SandboxDied):
+            await first.observe()
+        await again.close()
+        assert (await lend()).alive()
+
+
 def test_a_port_that_is_taken_is_said() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

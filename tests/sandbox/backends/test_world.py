@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from typing import Any
 
 import gymnasium
 import pytest
+from PIL import Image as Picture
 
 from deskhand_sandbox.backends.world import WorldSandbox
 from deskhand_sandbox.backends.world.rules import make_world
 from deskhand_sandbox.backends.world.rules.tiles import TILE_PX
+from deskhand_sandbox.backends.world.sandbox import EncodedPictures
 from deskhand_sandbox.conformance import CHECKS, check_backend
 from deskhand_sandbox.errors import InvalidAction, InvalidTask, SandboxDied, VerifierError
+from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.registry import create_backend, create_verifier
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import (
@@ -51,6 +55,31 @@ async def shown(task: Task, *keys: str) -> tuple[str, StepReward, Outcome, World
     verifier: Any = create_verifier(task.verifier)
     reward = await verifier.step_reward(sandbox)
     return seen.terminal or "", reward, await verifier.score(sandbox, answer=None), sandbox
+
+
+def test_no_more_is_kept_of_a_picture_than_its_encoding() -> None:
+    shown = EncodedPictures(50)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for shade in range(50):
+            shown.of(Picture.new("RGB", (400, 250), (shade, 0, 0)))
+        assert tracemalloc.get_traced_memory()[0] - before < 50 * 400 * 250 * 3 / 10
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_pictures_shown_last_are_encoded_once() -> None:
+    shown = EncodedPictures(2)
+    red, green, blue = (Picture.new("RGB", (4, 4), name) for name in ("red", "green", "blue"))
+    first = shown.of(red)
+    assert first == encoded(red)
+    other = shown.of(green)
+    assert shown.of(red.copy()) is first
+    shown.of(blue)  # in the place of the green one
+    assert shown.of(red) is first
+    assert shown.of(green) == other and shown.of(green) is not other
+    assert shown.of(Picture.new("RGB", (2, 8), "green")).height_px == 8
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from deskhand_sandbox.backends.fake import create
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.doors.mcp import mcp_server
 from deskhand_sandbox.isolation import Confinement
+from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.registry import create_backend
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tools.sandbox import with_tools
@@ -74,6 +76,28 @@ async def test_what_cannot_be_done_is_told(
         with pytest.raises(ToolError, match=said):
             await client.call_tool(tool, arguments)
         assert (await client.call_tool("screenshot", {})).content
+
+
+async def test_the_next_task_begins_in_another_sandbox_where_one_has_died() -> None:
+    crashing = {**START.environment.settings, "crash_at": 0}
+    async with SandboxManager({"fake": PoolSettings(max_sandboxes=1)}) as manager, AsyncExitStack() as lent:
+
+        async def another() -> Sandbox:
+            await lent.aclose()
+            return await lent.enter_async_context(manager.lease("fake", owner="me"))
+
+        sandbox = await another()
+        await sandbox.reset(replace(START, environment=EnvironmentSpec(kind="fake", settings=crashing)))
+        async with Client(mcp_server(sandbox, another=another)) as client:
+            for _ in range(2):
+                with pytest.raises(ToolError, match=r"SandboxDied: .*; open_task begins on another computer"):
+                    await client.call_tool("click", {"x": 20, "y": 60})
+            assert (await client.call_tool("open_task", {"task": START.id, "seed": 1})).content
+            assert (await client.call_tool("click", {"x": 20, "y": 60})).content
+            with pytest.raises(ToolError, match="off the screen") as refused:
+                await client.call_tool("click", {"x": 20, "y": 6000})
+            assert "another computer" not in str(refused.value)
+        assert manager.status().pools[0].lost == {"died": 1}
 
 
 @pytest.mark.browser

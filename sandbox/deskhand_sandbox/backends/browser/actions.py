@@ -9,7 +9,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from deskhand_sandbox.backends.action_checks import check_action
+from deskhand_sandbox.backends.action_checks import check_action, typed_text
 from deskhand_sandbox.backends.browser.cdp import CdpError
 from deskhand_sandbox.backends.browser.keys import find_key
 from deskhand_sandbox.backends.browser.uploads import stage, upload
@@ -128,7 +128,7 @@ async def _type(sandbox: BrowserSandbox, action: TypeText | Press | KeyDown | Ke
     async with clipboard:
         match action:
             case TypeText():
-                await keyboard.type_text(page, action.text)
+                await keyboard.type_text(page, typed_text(action.text))
             case Press():
                 await keyboard.press_keys(page, action.keys)
             case KeyDown():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -16,12 +17,16 @@ from deskhand_sandbox.backends.browser.chromium import (
     find_chromium,
     start_chromium,
 )
-from deskhand_sandbox.backends.browser.confined import write_launcher
+from deskhand_sandbox.backends.browser.confined import entering, write_launcher
 from deskhand_sandbox.backends.browser.sandbox import BrowserSandbox
 from deskhand_sandbox.backends.browser.settings import BrowserSettings
 from deskhand_sandbox.backends.browser.sites import SiteServer
 from deskhand_sandbox.base import Backend
-from deskhand_sandbox.isolation import Confinement
+from deskhand_sandbox.isolation import Confinement, Limits
+from deskhand_sandbox.isolation.limits import ControlGroup
+
+_THREADS = 4096
+"""More than a Chromium and its pages ever have: they are held to their memory alone."""
 
 
 class BrowserBackend(Backend):
@@ -51,7 +56,7 @@ class BrowserBackend(Backend):
         if self._settings.isolation == "shared":
             sandbox = BrowserSandbox(await self.chromium(), self._settings)
         else:
-            chromium = await self._start(await self._prepared())
+            chromium = await self._start_own()
             self._own.add(chromium)
             sandbox = BrowserSandbox(chromium, self._settings, let_go=self._let_go)
         self._made.add(sandbox)
@@ -90,29 +95,45 @@ class BrowserBackend(Backend):
                 # what they have beside the browser: folders, terminals, endpoints
                 await asyncio.gather(*(each.close() for each in list(self._made)))
 
-    async def _start(self, executable: str) -> Chromium:
+    async def _start_own(self) -> Chromium:
+        """A browser for one sandbox alone, confined as far as this machine can."""
+        group = ControlGroup.make(
+            Limits(memory_mb=self._settings.memory_mb, processes=_THREADS, cpus=os.cpu_count() or 1)
+        )
+        try:
+            executable = await self._prepared(grouped=group is not None)
+            chromium = await self._start(executable, *(entering(group) if group is not None else ()))
+        except BaseException:
+            if group is not None:
+                await asyncio.to_thread(group.remove)
+            raise
+        chromium.group = group
+        return chromium
+
+    async def _start(self, executable: str, *more: str) -> Chromium:
         if self._sites is None:
             self._sites = SiteServer()
         rules = f"--host-resolver-rules={self._sites.resolver_rules},{NO_DEBUGGING}"
         chromium = await start_chromium(
             executable,
-            (rules, *self._settings.arguments),
+            (rules, *self._settings.arguments, *more),
             self._settings.reset_deadline_s,
             driver=self._driver,
         )
         chromium.network, chromium.sites = self._settings.network, self._sites.ports
         return chromium
 
-    async def _prepared(self) -> str:
+    async def _prepared(self, *, grouped: bool) -> str:
         """The program that starts a sandbox's own browser, and the driver they share."""
         async with self._starting:
             if self._driver is None:
                 self._driver = await async_playwright().start()
-            if not Confinement.available():
+            apart = Confinement.available()
+            if not apart and not grouped:
                 return self._executable
             if self._launcher is None:
                 self._launcher = Path(tempfile.mkdtemp(prefix="deskhand-chromium-"))
-                write_launcher(self._executable, self._launcher)
+                write_launcher(self._executable, self._launcher, apart=apart)
             return str(self._launcher / "chromium")
 
     async def _let_go(self, chromium: Chromium) -> None:

@@ -23,6 +23,7 @@ from deskhand_sandbox.backends.browser.clipboard import BrowserClipboard
 from deskhand_sandbox.backends.browser.confined import confined_pid
 from deskhand_sandbox.backends.browser.downloads import Downloads
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxTimeout
+from deskhand_sandbox.isolation.limits import ControlGroup
 from deskhand_sandbox.tools.policy import DEBUGGING_PORTS, Network, Policy
 
 PROGRAMS = (
@@ -117,6 +118,8 @@ class Chromium:
     pid: int
     profile: Path
     """Its temporary profile folder, removed when it closes."""
+    group: ControlGroup | None = None
+    """What holds it to its memory; ends with it."""
     network: Network = "allow"
     """What pages of any task may reach."""
     sites: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -183,6 +186,8 @@ class Chromium:
         finally:
             if self.playwright is not None:
                 await self.playwright.stop()
+            if self.group is not None:
+                await asyncio.to_thread(self.group.remove)
             await remove_profile(self.profile)
 
 
@@ -229,21 +234,37 @@ async def _start(playwright: Playwright, executable: str, arguments: tuple[str, 
     # Playwright speaks by a pipe; the direct sessions use the port
     with reserved_port() as port:
         args = [*arguments, f"--remote-debugging-port={port}"]
-        browser = await playwright.chromium.launch(executable_path=executable, args=args)
-        asking = await browser.new_browser_cdp_session()
-        processes = (await asking.send("SystemInfo.getProcessInfo"))["processInfo"]
-        pid = int(next(each["id"] for each in processes if each["type"] == "browser"))
-        command_line = (await asking.send("Browser.getBrowserCommandLine"))["arguments"]
-        await asking.detach()
-        option = "--user-data-dir="
-        profile = Path(next(each for each in command_line if each.startswith(option)).removeprefix(option))
-        pid = await confined_pid(profile) or pid
-        address = await websocket_of(port, profile)
-    control = await CdpSession.connect(address)
+        # shielded: the driver, which others may share, launches it all the same
+        launching = asyncio.ensure_future(playwright.chromium.launch(executable_path=executable, args=args))
+        try:
+            return await _connect(playwright, await asyncio.shield(launching), port)
+        except BaseException:
+            launching.add_done_callback(_close_unused)
+            raise
+
+
+def _close_unused(launching: asyncio.Future[Browser]) -> None:
+    """Close a browser that nobody came to use, once it is up."""
+    if not launching.cancelled() and launching.exception() is None:
+        closing = asyncio.create_task(launching.result().close(), name="close an unused browser")
+        # its driver may have ended with it
+        closing.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+
+async def _connect(playwright: Playwright, browser: Browser, port: int) -> Chromium:
+    asking = await browser.new_browser_cdp_session()
+    processes = (await asking.send("SystemInfo.getProcessInfo"))["processInfo"]
+    pid = int(next(each["id"] for each in processes if each["type"] == "browser"))
+    command_line = (await asking.send("Browser.getBrowserCommandLine"))["arguments"]
+    await asking.detach()
+    option = "--user-data-dir="
+    profile = Path(next(each for each in command_line if each.startswith(option)).removeprefix(option))
+    pid = await confined_pid(profile) or pid
+    address = await websocket_of(port, profile)
     return Chromium(
         playwright=playwright,
         browser=browser,
-        control=control,
+        control=await CdpSession.connect(address),
         endpoint=f"ws://127.0.0.1:{port}",
         address=address,
         pid=pid,

@@ -81,7 +81,8 @@ class Clipboard:
     def __init__(self, shared: BrowserClipboard) -> None:
         self._shared = shared
         self._held: dict[str, str] = {}
-        self._taking: asyncio.Task[None] | None = None
+        self._taking: set[asyncio.Task[None]] = set()
+        """Of each time a page told that it copied something."""
 
     @contextlib.asynccontextmanager
     async def at_hand(self) -> AsyncGenerator[None]:
@@ -104,11 +105,13 @@ class Clipboard:
     def empty(self) -> None:
         """Forget what was copied."""
         self._held = {}
-        if self._taking is not None:
-            self._taking.cancel()
+        for taking in self._taking:
+            taking.cancel()
 
     def _copied(self, _: object) -> None:
-        self._taking = asyncio.create_task(self._keep(self._shared.turns), name="keep what was copied")
+        taking = asyncio.create_task(self._keep(self._shared.turns), name="keep what was copied")
+        self._taking.add(taking)
+        taking.add_done_callback(self._taking.discard)
 
     async def _keep(self, turn: int) -> None:
         async with self._shared.lock:

@@ -12,7 +12,8 @@ from deskhand_sandbox.backends.browser.cdp import Payload
 from deskhand_sandbox.backends.browser.folder import DOWNLOADS, OwnFolder
 from deskhand_sandbox.errors import InvalidAction
 
-LONGEST_NAME = 120
+LONGEST_NAME_BYTES = 240
+"""File systems take 255, of which a number after it may need some."""
 
 
 @dataclass(slots=True)
@@ -112,7 +113,7 @@ class Downloads:
 
     def _free_name(self, suggested: str) -> str:
         name = "".join(each if each.isprintable() and each not in "/\\" else "_" for each in suggested)
-        name = name.strip().lstrip(".")[-LONGEST_NAME:] or "download"
+        name = name.encode()[-LONGEST_NAME_BYTES:].decode(errors="ignore").strip().lstrip(".") or "download"
         stem, dot, ending = name.rpartition(".")
         tried, number = name, 0
         while tried in self._names:

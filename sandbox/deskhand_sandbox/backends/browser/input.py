@@ -134,9 +134,9 @@ class PageInput:
     # ---- keyboard
 
     async def type_text(self, page: CdpSession, text: str) -> None:
-        """Type characters by their keys; those of no key are inserted."""
+        """Type characters, as `typed_text` gives them, by their keys; those of no key are inserted."""
         sent: list[Awaitable[Payload]] = []
-        for character in text.replace("\r\n", "\n"):
+        for character in text:
             if character.isprintable() or character in "\n\t":
                 key = find_key(character)
                 if key.code:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import importlib
+import logging
 import queue
 import re
 import threading
@@ -19,6 +20,8 @@ from deskhand_sandbox.backends.browser.cdp import CdpSession, Payload
 from deskhand_sandbox.backends.browser.settings import PageSettings
 from deskhand_sandbox.errors import BackendMissing, InvalidTask
 from deskhand_sandbox.types import Task
+
+log = logging.getLogger(__name__)
 
 Kind: TypeAlias = Literal["har", "webm", "mp4"]
 CODECS = {
@@ -98,7 +101,7 @@ class Recorder:
 
 
 class Film:
-    """Pictures in the order they were drawn, encoded in a thread as they come."""
+    """Pictures in the order they were drawn, encoded in a thread as they come; no file where that fails."""
 
     def __init__(self, path: Path, kind: str, size_px: tuple[int, int]) -> None:
         self._pictures: queue.SimpleQueue[tuple[float, str] | None] = queue.SimpleQueue()
@@ -110,17 +113,29 @@ class Film:
             self._av: Any = importlib.import_module("av")
         except ModuleNotFoundError as error:
             raise BackendMissing(MENDING) from error
-        self._thread = threading.Thread(target=self._encode, name="film", daemon=True)
+        self._thread = threading.Thread(target=self._write_file, name="film", daemon=True)
         self._thread.start()
 
     def add(self, at_s: float, jpeg: str) -> None:
         """One more picture, drawn at that Unix time, as base64."""
-        self._pictures.put((at_s, jpeg))
+        if self._thread.is_alive():  # else nobody would take it
+            self._pictures.put((at_s, jpeg))
 
     def finish(self) -> None:
         """Encode what is left, and complete the file."""
         self._pictures.put(None)
         self._thread.join()
+
+    def _write_file(self) -> None:
+        whole = False
+        try:
+            self._encode()
+            whole = True
+        except (OSError, self._av.FFmpegError) as error:
+            log.error("the film %s could not be written: %s", self._path, error)
+        finally:
+            if not whole:
+                self._path.unlink(missing_ok=True)
 
     def _encode(self) -> None:
         av, (codec, options) = self._av, CODECS[self._kind]

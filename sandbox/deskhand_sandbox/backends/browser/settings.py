@@ -40,6 +40,9 @@ class BrowserSettings:
     isolation: Literal["shared", "process"] = "shared"
     """One Chromium for all sandboxes, a context each; or one for each sandbox, confined by bubblewrap where
     that is installed: more memory and a slower start, but no sandbox shares a process with another."""
+    memory_mb: int = 4096
+    """Most that a sandbox's own Chromium may take with all its pages (`isolation="process"`), where this
+    process may make control groups: a page that takes more crashes."""
     recordings: str | None = None
     """Folder that what tasks ask to be recorded goes to."""
 
@@ -48,6 +51,7 @@ class BrowserSettings:
             object.__setattr__(self, "network", tuple(self.network))
         check_network(self.network)
         check_choice(self, "isolation", "shared", "process")
+        check_count(self, "memory_mb")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

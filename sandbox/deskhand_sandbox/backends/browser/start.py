@@ -15,7 +15,7 @@ from deskhand_sandbox.backends.browser.context import Context
 from deskhand_sandbox.backends.browser.recording import Recorder
 from deskhand_sandbox.backends.browser.settings import PageSettings
 from deskhand_sandbox.backends.browser.tab import Tab
-from deskhand_sandbox.errors import InfrastructureError, InvalidTask
+from deskhand_sandbox.errors import InfrastructureError, InvalidTask, SandboxError
 from deskhand_sandbox.types import JsonValue
 
 _CLOSE_S = 5.0
@@ -146,7 +146,8 @@ class StartStates:
         if self._closing is not None:
             # what is given up here is the next context, not the end of those before
             await asyncio.wait({self._closing})
-        with contextlib.suppress(PlaywrightError, InfrastructureError):
+        # what is wrong with it the reset says that needs it: the next task may be another
+        with contextlib.suppress(PlaywrightError, SandboxError):
             context = await Context.open(self._chromium, settings)
             if not self._again or (settings.site is None and not settings.preload):
                 return context

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import threading
 import time
 import uuid
-from functools import lru_cache
+from collections import OrderedDict
 
+from blake3 import blake3
 from PIL import Image as Picture
 
 from deskhand_sandbox.backends.action_checks import check_action
@@ -85,9 +87,8 @@ class WorldSandbox(Sandbox):
         if text_tree:
             raise UnsupportedCapability("a world has no text tree: its terminal says all")
         world = self._there()
-        picture = world.draw()
         return Observation(
-            screenshot=_png(picture.tobytes(), picture.size),
+            screenshot=_SHOWN.of(world.draw()),
             captured_at_s=time.time(),
             settled_ms=0.0,
             terminal=world.text(),
@@ -164,6 +165,25 @@ class WorldSandbox(Sandbox):
             raise SandboxDied("the world sandbox is closed")
 
 
-@lru_cache(maxsize=4096)
-def _png(picture: bytes, size: tuple[int, int]) -> Image:
-    return encoded(Picture.frombytes("RGB", size, picture))
+class EncodedPictures:
+    """The pictures shown last, encoded, by the digests of their pixels: a world shows the same few often."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[tuple[tuple[int, int], bytes], Image] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, picture: Picture.Image) -> Image:
+        """A drawn picture, encoded."""
+        key = picture.size, blake3(picture.tobytes()).digest()
+        with self._lock:
+            image = self._kept.pop(key, None)
+        image = encoded(picture) if image is None else image
+        with self._lock:
+            self._kept[key] = image
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        return image
+
+
+_SHOWN = EncodedPictures(4096)

@@ -86,6 +86,18 @@ async def test_typing_makes_real_keys_and_any_text(sandbox: BrowserSandbox, page
     assert seen == ["keydown:A", "keydown:b", "keydown:1", "keydown:!"]
 
 
+async def test_a_line_end_is_one_enter_and_a_control_character_is_none(sandbox: BrowserSandbox, page) -> None:
+    await sandbox.reset(page(LISTEN + "<textarea id=t autofocus></textarea>"))
+    await sandbox.act(Click(x=10, y=10))
+    await sandbox.act(TypeText(text="p\rq\r\nr"))
+    assert await sandbox.evaluate("t.value") == "p\nq\nr"
+    assert await sandbox.evaluate("seen.filter((each) => each === 'keydown:Enter').length") == 2
+    for text in ("s\x01", "s\x08", "s\ud800"):
+        with pytest.raises(InvalidAction, match="no character a keyboard types"):
+            await sandbox.act(TypeText(text=text))
+    assert await sandbox.evaluate("t.value") == "p\nq\nr"
+
+
 async def test_a_long_text_arrives_whole_and_in_order(sandbox: BrowserSandbox, page) -> None:
     await sandbox.reset(page("<textarea id=t autofocus></textarea>"))
     await sandbox.act(Click(x=20, y=20))

@@ -1,10 +1,13 @@
 """The clipboard: what a task copies is its own, though one browser has but one."""
 
 import asyncio
+from typing import cast
 
 import pytest
+from playwright.async_api import Browser
 
 from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox
+from deskhand_sandbox.backends.browser.clipboard import BrowserClipboard, Clipboard
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.types import Click, KeyDown, KeyUp, Press, TypeText
 
@@ -71,6 +74,32 @@ async def test_what_a_page_copies_by_a_button_is_kept(
                 await asyncio.sleep(0.01)
         await other.act(Press(keys=("Control", "v")))
         assert await paste(sandbox) == "by a button"
+
+
+class Held(BrowserClipboard):
+    """Holds the same whatever is put in."""
+
+    async def take(self) -> dict[str, str]:
+        return {"text/plain": "before"}
+
+    async def put(self, held: dict[str, str]) -> None:
+        """Nothing."""
+
+
+async def test_nothing_that_was_copied_before_is_kept_once_it_is_emptied() -> None:
+    shared = Held(cast("Browser", None))
+    clipboard = Clipboard(shared)
+    for emptied in (False, True):
+        async with shared.lock:
+            for _ in range(3):
+                clipboard._copied(None)
+            await asyncio.sleep(0)
+            taking = set(clipboard._taking)
+            if emptied:
+                clipboard.empty()
+        await asyncio.wait(taking)
+        assert bool(clipboard._held) is not emptied
+    assert not clipboard._taking
 
 
 async def test_what_a_page_writes_by_itself_is_kept(sandbox: BrowserSandbox, visit, site: str) -> None:

@@ -2,10 +2,12 @@
 
 import asyncio
 import re
+from pathlib import Path
 
 import pytest
 
 from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox
+from deskhand_sandbox.backends.browser.downloads import Downloads
 from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
 from deskhand_sandbox.isolation import Confinement
 from deskhand_sandbox.types import Click, Navigate, Observation, ReadFile, Run, Upload, Wait, WriteFile
@@ -40,6 +42,17 @@ async def told(sandbox: BrowserSandbox, seen: Observation) -> Observation:
         while seen.output is None:
             seen = await sandbox.act(Wait(seconds=0.05))
     return seen
+
+
+async def test_every_name_fits_a_file_system(tmp_path: Path) -> None:
+    downloads = Downloads(tmp_path, 1000, lambda number: None)
+    for suggested in ("漢" * 200 + ".txt", "🙂" * 300 + ".txt", "." * 300, "a" * 300 + ".txt"):
+        names = {downloads._free_name(suggested) for _ in range(12)}
+        for name in names:
+            (tmp_path / name).touch()
+            assert name.endswith(Path(suggested).suffix) and not name.startswith(".")
+        assert len(names) == 12
+    assert len(list(tmp_path.iterdir())) == 48
 
 
 @confined

@@ -10,13 +10,23 @@ import pytest
 from deskhand_sandbox.backends.browser import BrowserSandbox, BrowserSettings, create
 from deskhand_sandbox.conformance import check_backend
 from deskhand_sandbox.errors import InvalidTask, SandboxDied
-from deskhand_sandbox.isolation import Confinement
+from deskhand_sandbox.isolation import Confinement, Limits
+from deskhand_sandbox.isolation.limits import ControlGroup
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click, Navigate, ReadFile
 
 pytestmark = pytest.mark.browser
 
+HOG = "globalThis.kept = Array.from({length: 16}, () => new Uint8Array(64 << 20).fill(1)).length"
+"""Takes a gigabyte."""
 TASK = make_task("miniwob/click-button", 3)
+
+
+def groups_can_be_made() -> bool:
+    group = ControlGroup.make(Limits())
+    if group is not None:
+        group.remove()
+    return group is not None
 
 
 @pytest.mark.slow
@@ -66,6 +76,35 @@ async def test_it_sees_none_of_the_machine_s_files(tmp_path: Path) -> None:
             assert await sandbox.front.navigate(f"file://{tmp_path}/secret.txt") == refused
         finally:
             await backend.close()
+
+
+@pytest.mark.skipif(not groups_can_be_made(), reason="this process may not make control groups")
+@pytest.mark.parametrize("apart", [True, False])
+async def test_a_page_that_takes_too_much_memory_takes_its_own_sandbox_alone(
+    monkeypatch: pytest.MonkeyPatch, *, apart: bool
+) -> None:
+    if not apart:
+        monkeypatch.setattr(Confinement, "available", lambda: False)
+    backend = create(isolation="process", memory_mb=512)
+    try:
+        one, two = await asyncio.gather(backend.create(), backend.create())
+        await asyncio.gather(one.reset(TASK), two.reset(TASK))
+        groups = [each._chromium.group for each in (one, two)]
+        folders = [folder for group in groups if group is not None for folder in group.folders]
+        assert len(folders) == len({*folders}) and all(folder.exists() for folder in folders)
+        with pytest.raises(SandboxDied):
+            await one.evaluate(HOG)
+        assert (await two.act(Click(x=80, y=120))).settled
+        await one.close()
+        await two.close()
+        assert not any(folder.exists() for folder in folders)
+    finally:
+        await backend.close()
+
+
+def test_a_wrong_bound_of_memory_is_refused() -> None:
+    with pytest.raises(InvalidTask, match="memory_mb must be a whole number from 1"):
+        BrowserSettings(memory_mb=0)
 
 
 def test_wrong_isolation_is_refused() -> None:

@@ -1,12 +1,14 @@
 """Recordings: what was asked for is in them, and nothing is recorded that was not."""
 
 import asyncio
+import base64
 import json
 from pathlib import Path
 
 import pytest
 
 from deskhand_sandbox.backends.browser import BrowserSandbox, create
+from deskhand_sandbox.backends.browser.recording import Film
 from deskhand_sandbox.errors import BackendMissing, InvalidTask
 from deskhand_sandbox.types import Click, Navigate
 
@@ -72,6 +74,23 @@ async def test_the_screen_is_filmed(page, tmp_path: Path, kind: str) -> None:
         assert red > 200 > 60 > max(green, blue)
     finally:
         await backend.close()
+
+
+@pytest.mark.parametrize("folder", [".", "missing"])
+def test_a_film_that_breaks_off_is_no_file_and_gathers_no_pictures(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, folder: str
+) -> None:
+    pytest.importorskip("av")
+    film = Film(tmp_path / folder / "film.webm", "webm", (64, 64))
+    film.add(0.0, base64.b64encode(b"no picture").decode())
+    film._thread.join()
+    left = film._pictures.qsize()
+    for at_s in range(1, 100):
+        film.add(float(at_s), "")
+    assert film._pictures.qsize() == left
+    film.finish()
+    assert list(tmp_path.iterdir()) == []
+    assert "film.webm could not be written" in caplog.text
 
 
 async def test_what_cannot_be_recorded_is_said_before_anything_begins(

@@ -8,6 +8,7 @@ import pytest
 from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox, start
 from deskhand_sandbox.backends.browser.chromium import Chromium
 from deskhand_sandbox.backends.browser.settings import PageSettings
+from deskhand_sandbox.errors import InvalidTask
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click, Navigate, Tab
 
@@ -178,6 +179,17 @@ async def test_closing_at_any_moment_leaves_no_context(backend: BrowserBackend, 
     async with await backend.create() as sandbox:
         await sandbox.reset(visit(f"{site}/"))
         await sandbox.act(Click(x=1, y=1))
+
+
+async def test_a_page_that_cannot_be_loaded_in_advance_is_no_later_tasks_affair(
+    backend: BrowserBackend, visit, site: str
+) -> None:
+    refused = visit("http://example.com/", network="deny", preload=True)
+    async with await backend.create() as sandbox:
+        for _ in range(3):  # from the second time on it is loaded in advance as well
+            with pytest.raises(InvalidTask, match=r"example\.com"):
+                await sandbox.reset(refused)
+        assert (await sandbox.reset(visit(f"{site}/"))).observation.url == f"{site}/"
 
 
 class SlowContext:
