@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from deskhand_agent.outputs import together
 from deskhand_agent.test_time.zoom import on_screen, zoomed
 from deskhand_agent.time_limits import TimeLimit, within
 from deskhand_agent.types import Decision, Step, StepTimings, StopReason
@@ -64,6 +65,8 @@ class TurnResult:
     """Why the episode ends here; None when it goes on."""
     settle_ms: float = 0.0
     """Waiting for a still screen, all actions together."""
+    outputs: tuple[str, ...] = ()
+    """What its actions returned, in order; those that return nothing left out."""
 
     def step(
         self, index: int, observation: Observation, decision: Decision, *, model_ms: float, act_ms: float
@@ -108,7 +111,8 @@ class TurnRunner:
     async def run(self, actions: Sequence[Action], observation: Observation, *, told: str = "") -> TurnResult:
         """Carry out the actions in order, until one fails or ends the episode, or its time is up.
 
-        Where one fails or comes too late, keys and buttons that were held for it are let go of.
+        Where one fails or comes too late, keys and buttons that were held for it are let go of. What they
+        returned stands together in the last observation.
 
         Args:
             observation: what they were decided on; their coordinates are its pixels.
@@ -120,6 +124,12 @@ class TurnRunner:
         """
         if observation.region is None:
             self._screen = observation
+        result = await self._each(actions, observation, told)
+        if not result.outputs:
+            return result
+        return replace(result, observation=replace(result.observation, output=together(result.outputs)))
+
+    async def _each(self, actions: Sequence[Action], observation: Observation, told: str) -> TurnResult:
         result = TurnResult(observation=observation)
         for number, action in enumerate(actions):
             if number and self._limit.remaining_s <= 0:
@@ -157,7 +167,12 @@ class TurnRunner:
         except (InvalidAction, UnsupportedCapability) as error:
             return replace(result, action_error=str(error))
         self._screen = observation
-        result = replace(result, observation=observation, settle_ms=result.settle_ms + observation.settled_ms)
+        result = replace(
+            result,
+            observation=observation,
+            settle_ms=result.settle_ms + observation.settled_ms,
+            outputs=result.outputs if observation.output is None else (*result.outputs, observation.output),
+        )
         if not isinstance(self._verifier, RewardingVerifier):
             return result
         reward = await within(

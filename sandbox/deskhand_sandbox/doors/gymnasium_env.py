@@ -129,6 +129,7 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
         episode = self._episode
         if episode is None or episode.over:
             raise gymnasium.error.ResetNeeded("the episode is over, or none was begun: call reset")
+        episode.outputs = []
         try:
             reward, error = self._play(self._actions(action, episode), episode)
         except InvalidAction as unreadable:
@@ -212,7 +213,9 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
 
     def _act(self, action: DeviceAction, episode: _Episode) -> float:
         limit_s = self._deadlines.of_action(action)
-        episode.observation = self._run(episode.sandbox.act(action), limit_s=limit_s)
+        episode.observation = seen = self._run(episode.sandbox.act(action), limit_s=limit_s)
+        if seen.output is not None:
+            episode.outputs.append(seen.output)
         episode.pointer = pointer_after((action,), episode.pointer)
         if not isinstance(episode.verifier, RewardingVerifier):
             return 0.0
@@ -245,7 +248,7 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
             "instruction": episode.instruction if episode else "",
             "task_seed": episode.task.seed if episode else 0,
             "url": observation.url,
-            "output": observation.output,
+            "output": "\n".join(filter(None, episode.outputs)) if episode and episode.outputs else None,
             "settled": observation.settled,
             "error": error,
             "outcome": dataclasses.asdict(episode.outcome) if episode and episode.outcome else None,
@@ -273,6 +276,8 @@ class _Episode:
     instruction: str
     observation: Observation
     pointer: Point | None = None
+    outputs: list[str] = dataclasses.field(default_factory=list[str])
+    """What the actions of the last step returned."""
     answer: str | None = None
     outcome: Outcome | None = None
     turns: int = 0

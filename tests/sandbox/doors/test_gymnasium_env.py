@@ -194,6 +194,25 @@ def test_what_was_held_for_a_refused_click_is_let_go_of(monkeypatch: pytest.Monk
     env.close()
 
 
+def test_what_each_action_of_a_reply_returned_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = SandboxEnv(press_button, dialect="openai")
+    env.reset(seed=7)
+    episode = env._episode
+    assert episode is not None
+    act = episode.sandbox.act
+
+    async def telling(action: DeviceAction) -> Observation:
+        seen = await act(action)
+        return replace(seen, output=f"at {action.x}") if isinstance(action, Click) else seen
+
+    monkeypatch.setattr(episode.sandbox, "act", telling)
+    clicks = ", ".join(f'{{"type": "click", "x": {x}, "y": 190}}' for x in (1, 2))
+    several = f'{{"type": "computer_call", "actions": [{clicks}, {{"type": "move", "x": 9, "y": 9}}]}}'
+    assert env.step(several)[4]["output"] == "at 1\nat 2"
+    assert env.step('{"type": "move", "x": 9, "y": 9}')[4]["output"] is None
+    env.close()
+
+
 def test_a_verdict_at_the_end_is_the_reward_where_there_is_no_other() -> None:
     spec = VerifierSpec(name="expression", settings={"expression": "acts"})
     env = SandboxEnv(lambda seed: replace(press_button(seed), verifier=spec))
