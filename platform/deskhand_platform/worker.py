@@ -47,6 +47,7 @@ from deskhand_sandbox import logs
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, SandboxError, UnknownName
 from deskhand_sandbox.host import SandboxClient
+from deskhand_sandbox.registry import create_verifier
 
 log = logging.getLogger("deskhand_platform.worker")
 
@@ -201,6 +202,7 @@ class EpisodeWorker:
             policy = SteeredPolicy(policy, self._takeovers, model_s=deadlines.model_s)
             deadlines = replace(deadlines, model_s=deadlines.model_s + LONGEST_S)
             task = done.limited(claimed.task)
+            create_verifier(task.verifier)  # one that cannot be made is hopeless: it is told before a lease
             if claimed.branch is not None:
                 order = BranchOrder(
                     of=await self._sink.trajectory(claimed.branch.trajectory_id),

@@ -35,7 +35,7 @@ from deskhand_sandbox.errors import HostUnreachable, LeaseUnavailable, SandboxDi
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
-from deskhand_sandbox.types import Finish, JsonValue, Limits, Observation, Split, Wait
+from deskhand_sandbox.types import Finish, JsonValue, Limits, Observation, Split, VerifierSpec, Wait
 
 LIMITS = WorkerSettings(slots=2, attempts=3, claim_s=5.0, poll_s=0.02)
 SCRIPTED = PolicyRef(name="scripted", settings={})
@@ -468,6 +468,16 @@ async def test_a_policy_that_cannot_be_had_is_not_tried_again(store: Store, sand
             queue, await queue.submit(TaskOrder(task=make_task("fake/press-button", 0), policy=SCRIPTED))
         )
     assert (found.state, found.attempts) == (WorkState.FAILED, 1) and "scripted" in str(found.reason)
+
+
+async def test_a_verifier_that_cannot_be_made_is_not_tried_again(
+    store: Store, sandboxes: SandboxSource
+) -> None:
+    verifier = VerifierSpec(name="fake", settings={"colour": "red"})
+    task = replace(make_task("fake/press-button", 0), verifier=verifier)
+    async with working(store, always(GivesUp()), sandboxes) as queue:
+        found = await over(queue, await queue.submit(TaskOrder(task=task, policy=SCRIPTED)))
+    assert (found.state, found.attempts) == (WorkState.FAILED, 1) and "colour" in str(found.reason)
 
 
 async def test_settings_that_make_no_sense_end_only_their_task(
