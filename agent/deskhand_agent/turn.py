@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from deskhand_agent.outputs import together
 from deskhand_agent.test_time.zoom import on_screen, zoomed
 from deskhand_agent.time_limits import TimeLimit, within
-from deskhand_agent.types import Decision, Step, StepTimings, StopReason
+from deskhand_agent.types import Decision, Patient, Policy, Step, StepTimings, StopReason
 from deskhand_agent.users import Conversation
-from deskhand_sandbox.base import RewardingVerifier, Sandbox, Verifier
+from deskhand_sandbox.base import PatientVerifier, RewardingVerifier, Sandbox, Verifier
 from deskhand_sandbox.deadlines import asked_s
 from deskhand_sandbox.dialects.pointing import letting_go
 from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, UnsupportedCapability, VerifierError
+from deskhand_sandbox.tasks.setup import asked_s as setup_s
 from deskhand_sandbox.types import (
     Action,
     Answer,
@@ -26,6 +27,7 @@ from deskhand_sandbox.types import (
     Finish,
     Observation,
     Run,
+    Task,
     Wait,
     Zoom,
 )
@@ -36,15 +38,30 @@ class Deadlines:
     """How long the loop waits before it takes something for broken."""
 
     reset_s: float = 90.0
-    """Setting a task up."""
+    """Setting a task up, beyond what its own steps may take."""
     model_s: float = 120.0
-    """One decision; what it waits for its turn at a rate limit is not counted."""
+    """One decision, unless the policy's own settings allow it more; its waits for a turn at a rate limit are
+    not counted."""
     act_s: float = 45.0
     """One action, beyond the time the action itself asks for."""
     verify_s: float = 45.0
-    """One verdict or one step reward."""
+    """One verdict, beyond what the verifier's own steps may take, or one step reward."""
     answer_s: float = 60.0
     """One answer of the user."""
+
+    def of_task(self, task: Task, verifier: Verifier) -> Deadlines:
+        """With what the task's own set-up steps and its verifier may take besides.
+
+        Raises:
+            InvalidTask: a set-up step is refused.
+        """
+        more_s = verifier.asked_s if isinstance(verifier, PatientVerifier) else 0.0
+        return replace(self, reset_s=self.reset_s + setup_s(task), verify_s=self.verify_s + more_s)
+
+    def of_policy(self, policy: Policy) -> Deadlines:
+        """With no less for a decision than the policy's own settings allow it."""
+        longest_s = policy.longest_s if isinstance(policy, Patient) else 0.0
+        return replace(self, model_s=max(self.model_s, longest_s))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

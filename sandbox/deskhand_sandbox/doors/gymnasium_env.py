@@ -29,7 +29,14 @@ except ModuleNotFoundError as _missing:
 
     raise BackendMissing("the gymnasium door needs gymnasium: pip install 'deskhand[gym]'") from _missing
 
-from deskhand_sandbox.base import Backend, GivenUpVerifier, RewardingVerifier, Sandbox, Verifier
+from deskhand_sandbox.base import (
+    Backend,
+    GivenUpVerifier,
+    PatientVerifier,
+    RewardingVerifier,
+    Sandbox,
+    Verifier,
+)
 from deskhand_sandbox.deadlines import Deadlines
 from deskhand_sandbox.dialects import read, usual_frame
 from deskhand_sandbox.dialects.pointing import letting_go, pointer_after
@@ -37,7 +44,7 @@ from deskhand_sandbox.doors import spaces
 from deskhand_sandbox.doors.machine import Machine
 from deskhand_sandbox.errors import InvalidAction, SandboxError, UnsupportedCapability
 from deskhand_sandbox.registry import create_backend, create_verifier
-from deskhand_sandbox.tasks.setup import set_up
+from deskhand_sandbox.tasks.setup import asked_s, set_up
 from deskhand_sandbox.tools.sandbox import with_tools
 from deskhand_sandbox.types import (
     Action,
@@ -157,7 +164,7 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
     def _begin(self, task: Task) -> Start:
         self._episode = None
         sandbox = self._run(self._machine.sandbox(), limit_s=self._deadlines.reset_s)
-        start = self._run(set_up(sandbox, task), limit_s=self._deadlines.reset_s)
+        start = self._run(set_up(sandbox, task), limit_s=self._deadlines.reset_s + asked_s(task))
         self._episode = _Episode(
             task=task,
             sandbox=sandbox,
@@ -230,7 +237,8 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
             verdict = verifier.score_given_up(episode.sandbox)
         else:
             verdict = verifier.score(episode.sandbox, answer=episode.answer)
-        episode.outcome = outcome = self._run(verdict)
+        more_s = verifier.asked_s if isinstance(verifier, PatientVerifier) else 0.0
+        episode.outcome = outcome = self._run(verdict, limit_s=self._deadlines.call_s + more_s)
         return 0.0 if isinstance(verifier, RewardingVerifier) else outcome.score
 
     def _seen(self, observation: Observation) -> dict[str, Any]:

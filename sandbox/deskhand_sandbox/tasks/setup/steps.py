@@ -14,7 +14,7 @@ from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InvalidTask, UnknownName
 from deskhand_sandbox.tasks.guest import Guest
 from deskhand_sandbox.tasks.setup import programs, tabs, windows
-from deskhand_sandbox.tasks.setup.downloads import Downloads
+from deskhand_sandbox.tasks.setup.downloads import TOTAL_S, Downloads
 from deskhand_sandbox.tasks.setup.parameters import COMMAND, FLAG, MAP, NUMBER, TEXT, TEXTS, Kind, files
 from deskhand_sandbox.types import JsonValue, Wait
 
@@ -55,6 +55,8 @@ class StepKind:
     run: Run
     needed: Mapping[str, Kind]
     optional: Mapping[str, Kind] = field(default_factory=dict[str, Kind])
+    asked_s: Callable[[Parameters], float] = lambda _: 0.0
+    """Seconds it may take by its own limits; 0 where it is done at once."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,6 +74,11 @@ class Step:
             InfrastructureError: it failed; says why.
         """
         await STEPS[self.type].run(context, self.parameters)
+
+    @property
+    def asked_s(self) -> float:
+        """Seconds it may take by its own limits."""
+        return STEPS[self.type].asked_s(self.parameters)
 
 
 def check_steps(value: object, where: str) -> tuple[Step, ...]:
@@ -188,6 +195,10 @@ def _which(parameters: Parameters) -> dict[str, bool]:
     return {"strict": parameters.get("strict") is True, "by_class": parameters.get("by_class") is True}
 
 
+def _command_s(parameters: Parameters) -> float:
+    return programs.TIMEOUT_S + (programs.UNTIL_S if parameters.get("until") else 0.0)
+
+
 def _files(parameters: Parameters) -> list[dict[str, str]]:
     return cast("list[dict[str, str]]", parameters["files"])
 
@@ -200,16 +211,28 @@ _RUNS: Mapping[str, Kind] = {"stdout": TEXT, "stderr": TEXT, "shell": FLAG, "unt
 _WINDOW: Mapping[str, Kind] = {"strict": FLAG, "by_class": FLAG}
 
 STEPS: Mapping[str, StepKind] = {
-    "activate_window": StepKind(run=_activate, needed={"window_name": TEXT}, optional=_WINDOW),
-    "chrome_close_tabs": StepKind(run=_close_tabs, needed={"urls_to_close": TEXTS}),
-    "chrome_open_tabs": StepKind(run=_open_tabs, needed={"urls_to_open": TEXTS}),
+    "activate_window": StepKind(
+        run=_activate, needed={"window_name": TEXT}, optional=_WINDOW, asked_s=lambda _: windows.WAIT_S
+    ),
+    "chrome_close_tabs": StepKind(
+        run=_close_tabs,
+        needed={"urls_to_close": TEXTS},
+        asked_s=lambda p: tabs.WAIT_S * (1 + len(_list(p["urls_to_close"]))),
+    ),
+    "chrome_open_tabs": StepKind(
+        run=_open_tabs,
+        needed={"urls_to_open": TEXTS},
+        asked_s=lambda p: tabs.WAIT_S * len(_list(p["urls_to_open"])),
+    ),
     "close_window": StepKind(run=_close, needed={"window_name": TEXT}, optional=_WINDOW),
-    "command": StepKind(run=_execute, needed={"command": COMMAND}, optional=_RUNS),
-    "download": StepKind(run=_download, needed={"files": files("url", "path")}),
-    "execute": StepKind(run=_execute, needed={"command": COMMAND}, optional=_RUNS),
+    "command": StepKind(run=_execute, needed={"command": COMMAND}, optional=_RUNS, asked_s=_command_s),
+    "download": StepKind(
+        run=_download, needed={"files": files("url", "path")}, asked_s=lambda p: TOTAL_S * len(_files(p))
+    ),
+    "execute": StepKind(run=_execute, needed={"command": COMMAND}, optional=_RUNS, asked_s=_command_s),
     "launch": StepKind(run=_launch, needed={"command": COMMAND}, optional={"shell": FLAG}),
-    "open": StepKind(run=_open, needed={"path": TEXT}),
-    "sleep": StepKind(run=_sleep, needed={"seconds": NUMBER}),
+    "open": StepKind(run=_open, needed={"path": TEXT}, asked_s=lambda _: windows.WAIT_S),
+    "sleep": StepKind(run=_sleep, needed={"seconds": NUMBER}, asked_s=lambda p: float(str(p["seconds"]))),
     "upload_file": StepKind(run=_upload, needed={"files": files("local_path", "path")}),
     "write": StepKind(run=_write, needed={"path": TEXT, "content": TEXT}),
 }

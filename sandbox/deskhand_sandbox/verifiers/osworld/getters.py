@@ -10,6 +10,7 @@ from typing import TypeAlias, cast
 from deskhand_sandbox.base import Capability
 from deskhand_sandbox.errors import InvalidTask, VerifierError
 from deskhand_sandbox.tasks.setup import programs, tabs
+from deskhand_sandbox.tasks.setup.downloads import TOTAL_S
 from deskhand_sandbox.tasks.setup.steps import SetupContext
 from deskhand_sandbox.types import JsonValue
 from deskhand_sandbox.verifiers.osworld.values import File, Unusable, Value
@@ -31,6 +32,8 @@ class Getter:
     """Settings that must be there."""
     check: Callable[[Settings], object] = _any
     """Refuses settings it cannot use (InvalidTask), when the task is read."""
+    asked_s: Callable[[Settings], float] = lambda _: 0.0
+    """Seconds it may take by its own limits; 0 where it is done at once."""
 
 
 async def _rule(context: SetupContext, settings: Settings) -> Value:
@@ -215,7 +218,7 @@ GETTERS: Mapping[str, Getter] = {
     "active_tab_info": Getter(_active_tab),
     "active_url_from_accessTree": Getter(_active_url),
     "cache_file": Getter(_cache_file, ("path",)),
-    "cloud_file": Getter(_cloud_file, ("path", "dest"), _paths),
+    "cloud_file": Getter(_cloud_file, ("path", "dest"), _paths, lambda s: TOTAL_S * len(_paths(s))),
     "content_from_vm_file": Getter(_content, ("path", "file_type", "file_content")),
     "default_video_player": Getter(_default_video_player),
     "list_directory": Getter(_list_directory, ("path",)),

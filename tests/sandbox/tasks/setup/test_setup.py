@@ -16,8 +16,17 @@ from deskhand_sandbox.errors import InfrastructureError, InvalidTask
 from deskhand_sandbox.registry import create_backend
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.guest import Guest, Ran
-from deskhand_sandbox.tasks.setup import SETUP, check_steps, run_steps, set_up, windows
-from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, HOSTS_VARIABLE, Downloads
+from deskhand_sandbox.tasks.setup import (
+    SETUP,
+    asked_s,
+    check_steps,
+    programs,
+    run_steps,
+    set_up,
+    tabs,
+    windows,
+)
+from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, HOSTS_VARIABLE, TOTAL_S, Downloads
 from deskhand_sandbox.tasks.setup.steps import SetupContext
 from deskhand_sandbox.types import EnvironmentSpec, JsonValue, Task, VerifierSpec
 
@@ -68,6 +77,23 @@ async def test_files_commands_and_windows(desktop: Sandbox) -> None:
     assert "two words" in (await guest.run("ls")).out
     windows = (await guest.run("wmctrl -l")).out
     assert "Second one" in windows and "note.txt" in windows and "First one" not in windows
+
+
+async def test_steps_say_how_long_they_may_take() -> None:
+    two = [{"url": f"http://files.invalid/{name}", "path": name} for name in "ab"]
+    task = desk(
+        step("download", files=two),
+        step("sleep", seconds=7.5),
+        step("execute", command="true"),
+        step("execute", command="true", until={"returncode": 0}),
+        step("chrome_open_tabs", urls_to_open=["a", "b", "c"]),
+        step("write", path="a", content="b"),
+    )
+    waits_s = 3 * tabs.WAIT_S
+    assert asked_s(task) == 2 * TOTAL_S + 7.5 + 2 * programs.TIMEOUT_S + programs.UNTIL_S + waits_s
+    assert asked_s(desk()) == 0
+    with pytest.raises(InvalidTask, match="set/up"):
+        asked_s(desk(step("sleep")))
 
 
 async def test_a_window_without_a_title_counts(desktop: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
