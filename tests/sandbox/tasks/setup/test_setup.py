@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler
@@ -245,6 +246,33 @@ async def test_downloads_are_kept(site: str, tmp_path: Path) -> None:
     assert str(downloads.place(f"{site}/missing")) in str(missing.value)
     with pytest.raises(InvalidTask, match="only http"):
         await downloads.get("file:///etc/passwd")
+
+
+async def test_a_file_that_takes_too_long_is_there_for_the_next_who_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on, asked = asyncio.Event(), list[str]()
+
+    async def slow(self: Downloads, url: str) -> bytes:
+        asked.append(url)
+        await goes_on.wait()
+        return b"bytes"
+
+    monkeypatch.setattr(Downloads, "_asked", slow)
+    url = "http://files.invalid/slow"
+    given_up = asyncio.create_task(Downloads(tmp_path).get(url))
+    await asyncio.sleep(0.05)
+    given_up.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+    with monkeypatch.context() as patch:
+        patch.setattr("deskhand_sandbox.tasks.setup.downloads.TOTAL_S", 0.01)
+        with pytest.raises(InvalidTask, match=r"longer than 0\.01 s, and is fetched on"):
+            await Downloads(tmp_path).get(url)
+    goes_on.set()
+    assert await Downloads(tmp_path).get(url) == b"bytes"
+    assert Downloads(tmp_path).place(url).read_bytes() == b"bytes"
+    assert asked == [url]
 
 
 async def test_each_download_is_written_to_a_draft_of_its_own(
