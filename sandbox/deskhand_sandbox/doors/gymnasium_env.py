@@ -9,9 +9,10 @@ write. One that cannot be carried out costs its turn, and `info["error"]` says w
 only let go of what they held. What breaks that is not the agent's doing is raised, never rewarded: after it,
 `reset` takes a fresh sandbox.
 
-`reset(seed=s)` brings up the task's start state of seed s; without one it draws a seed from the env's own
-generator. The reward is the environment's own where it has one, else the verdict's score at the end.
-`info["outcome"]` holds the verdict once the episode is over.
+`reset(seed=s)` brings up the start state of seed s; without one it draws a seed of `split`, which is "train"
+unless another is asked for, from the env's own generator; `info["split"]` says whose it is. The reward is
+the environment's own where it has one, else the verdict's score at the end. `info["outcome"]` holds the
+verdict once the episode is over.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from deskhand_sandbox.doors.machine import Machine
 from deskhand_sandbox.errors import InvalidAction, SandboxError, UnsupportedCapability
 from deskhand_sandbox.registry import create_backend, create_verifier
 from deskhand_sandbox.tasks.setup import asked_s, set_up
+from deskhand_sandbox.tasks.splits import seeds, split_of
 from deskhand_sandbox.tools.sandbox import with_tools
 from deskhand_sandbox.types import (
     Action,
@@ -56,6 +58,7 @@ from deskhand_sandbox.types import (
     Observation,
     Outcome,
     Point,
+    Split,
     Start,
     Task,
     Zoom,
@@ -77,6 +80,7 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
         *,
         backend: Backend | None = None,
         dialect: str | None = None,
+        split: Split | Literal["train", "validation", "test"] = Split.TRAIN,
         render_mode: Literal["rgb_array"] | None = None,
         deadlines: Deadlines | None = None,
     ) -> None:
@@ -86,15 +90,19 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
             backend: makes the sandboxes, and nothing else uses it; None: one of the task's kind, closed with
                 the env.
             dialect: actions are what this dialect's agents write; None: samples of a structured space.
+            split: whose seeds `reset` draws; held-out tasks have those of "test" alone.
 
         Raises:
             UnknownName: no such task, kind of sandbox or dialect.
+            InvalidTask: the task has no seeds of that split.
             InvalidTask, InfrastructureError: the task's first start state cannot be brought up.
         """
         self._make = _by_id(task) if isinstance(task, str) else task
         self._dialect = dialect
         self.render_mode = render_mode
         first = self._make(0)
+        self._task_id, self._split = first.id, Split(split)
+        seeds(self._task_id, self._split, 1)
         made = backend or with_tools(create_backend(first.environment.kind))
         self._machine = Machine(made, backend is None)
         self._closing = weakref.finalize(self, self._machine.close)
@@ -123,7 +131,7 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
             InvalidTask, InfrastructureError: it cannot be brought up.
         """
         super().reset(seed=seed)
-        start = self._begin(self._make(int(self.np_random.integers(SEEDS)) if seed is None else seed))
+        start = self._begin(self._make(self._drawn() if seed is None else seed))
         return self._seen(start.observation), self._info(start.observation)
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
@@ -160,6 +168,13 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
         self._closing()
 
     # ---- inside
+
+    def _drawn(self) -> int:
+        """A seed of the split."""
+        while True:
+            seed = int(self.np_random.integers(SEEDS))
+            if split_of(self._task_id, seed) is self._split:
+                return seed
 
     def _begin(self, task: Task) -> Start:
         self._episode = None
@@ -255,6 +270,7 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
         return {
             "instruction": episode.instruction if episode else "",
             "task_seed": episode.task.seed if episode else 0,
+            "split": split_of(episode.task.id, episode.task.seed).value if episode else self._split.value,
             "url": observation.url,
             "output": "\n".join(filter(None, episode.outputs)) if episode and episode.outputs else None,
             "settled": observation.settled,

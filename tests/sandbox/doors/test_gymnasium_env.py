@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 import pytest
 
@@ -22,7 +23,9 @@ from deskhand_sandbox.deadlines import Deadlines  # noqa: E402
 from deskhand_sandbox.dialects import usual_frame, write  # noqa: E402
 from deskhand_sandbox.doors.gymnasium_env import SandboxEnv  # noqa: E402
 from deskhand_sandbox.errors import InvalidTask, SandboxDied, SandboxTimeout, UnknownName  # noqa: E402
+from deskhand_sandbox.tasks import splits  # noqa: E402
 from deskhand_sandbox.tasks.fake import make  # noqa: E402
+from deskhand_sandbox.tasks.splits import split_of  # noqa: E402
 from deskhand_sandbox.types import (  # noqa: E402
     Answer,
     AskUser,
@@ -36,6 +39,7 @@ from deskhand_sandbox.types import (  # noqa: E402
     KeyUp,
     Observation,
     Run,
+    Split,
     Task,
     VerifierSpec,
     Wait,
@@ -114,6 +118,28 @@ def test_seeds_name_start_states_and_none_draws_from_the_env(env: SandboxEnv) ->
         drawn.append([env.reset()[1]["task_seed"] for _ in range(3)])
     assert drawn[0] == drawn[1]
     assert len(set(drawn[0])) == 3
+
+
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_seeds_are_drawn_of_the_split_that_is_asked_for(
+    split: Literal["train", "validation", "test"],
+) -> None:
+    given = {} if split == "train" else {"split": split}  # train unless another is asked for
+    env = SandboxEnv(press_button, **given)
+    env.reset(seed=1)
+    drawn = [env.reset()[1] for _ in range(12)]
+    assert {split_of("fake/press-button", info["task_seed"]) for info in drawn} == {Split(split)}
+    assert {info["split"] for info in drawn} == {split}
+    env.close()
+
+
+def test_a_held_out_task_is_not_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(splits, "HELD_OUT_TASKS", frozenset({"fake/press-button"}))
+    with pytest.raises(InvalidTask, match="held out"):
+        SandboxEnv(press_button)
+    env = SandboxEnv(press_button, split="test")
+    assert env.reset()[1]["split"] == "test"
+    env.close()
 
 
 def test_samples_of_the_space_are_played(env: SandboxEnv) -> None:
