@@ -12,7 +12,8 @@ only let go of what they held. What breaks that is not the agent's doing is rais
 `reset(seed=s)` brings up the start state of seed s; without one it draws a seed of `split`, which is "train"
 unless another is asked for, from the env's own generator; `info["split"]` says whose it is. The reward is
 the environment's own where it has one, else the verdict's score at the end. `info["outcome"]` holds the
-verdict once the episode is over.
+verdict once the episode is over. Where the dialect's agents name things on the screen ("browsergym",
+"android_world"), `info["elements"]` is its text tree, with the number by which each is named.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ except ModuleNotFoundError as _missing:
 
 from deskhand_sandbox.base import (
     Backend,
+    Capability,
     GivenUpVerifier,
     PatientVerifier,
     RewardingVerifier,
@@ -42,6 +44,7 @@ from deskhand_sandbox.deadlines import Deadlines
 from deskhand_sandbox.dialects import read, usual_frame
 from deskhand_sandbox.dialects.pointing import letting_go, pointer_after
 from deskhand_sandbox.doors import spaces
+from deskhand_sandbox.doors.elements import NAMING, Elements, elements_of
 from deskhand_sandbox.doors.machine import Machine
 from deskhand_sandbox.errors import InvalidAction, SandboxError, UnsupportedCapability
 from deskhand_sandbox.registry import create_backend, create_verifier
@@ -59,7 +62,6 @@ from deskhand_sandbox.types import (
     Outcome,
     Point,
     Split,
-    Start,
     Task,
     Zoom,
 )
@@ -131,8 +133,8 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
             InvalidTask, InfrastructureError: it cannot be brought up.
         """
         super().reset(seed=seed)
-        start = self._begin(self._make(self._drawn() if seed is None else seed))
-        return self._seen(start.observation), self._info(start.observation)
+        observation = self._begin(self._make(self._drawn() if seed is None else seed)).observation
+        return self._seen(observation), self._info(observation)
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Carry out one action (with a dialect: all that one reply asks for).
@@ -154,6 +156,8 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
         if (terminated := episode.over) or truncated:
             episode.over = True
             reward += self._judge(episode)
+        else:
+            self._number(episode)
         observation = episode.observation
         return self._seen(observation), reward, terminated, truncated, self._info(observation, error)
 
@@ -176,25 +180,41 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
             if split_of(self._task_id, seed) is self._split:
                 return seed
 
-    def _begin(self, task: Task) -> Start:
+    def _begin(self, task: Task) -> _Episode:
         self._episode = None
         sandbox = self._run(self._machine.sandbox(), limit_s=self._deadlines.reset_s)
         start = self._run(set_up(sandbox, task), limit_s=self._deadlines.reset_s + asked_s(task))
-        self._episode = _Episode(
+        self._episode = episode = _Episode(
             task=task,
             sandbox=sandbox,
             verifier=create_verifier(task.verifier),
             instruction=start.instruction,
             observation=start.observation,
         )
-        return start
+        self._number(episode)
+        return episode
+
+    def _number(self, episode: _Episode) -> None:
+        """Look what may be named on the screen now, where the dialect names things."""
+        if self._dialect in NAMING and Capability.TEXT_TREE in episode.sandbox.capabilities:
+            seen = self._run(episode.sandbox.observe(text_tree=True))
+            episode.observation = seen
+            episode.elements = elements_of(seen.text_tree or "", kind=episode.sandbox.kind)
 
     def _actions(self, action: Any, episode: _Episode) -> tuple[Action, ...]:
         if dataclasses.is_dataclass(action):
             return (cast("Action", action),)
         if self._dialect is not None:
             frame = usual_frame(self._dialect, self._size_px)
-            return read(self._dialect, action, frame, pointer=episode.pointer)
+            named = episode.elements
+            return read(
+                self._dialect,
+                action,
+                frame,
+                pointer=episode.pointer,
+                boxes=named.boxes,
+                checked=named.checked,
+            )
         if not isinstance(action, Mapping):
             raise InvalidAction(f"an action is a sample of the action space, not a {type(action).__name__}")
         return (spaces.action_of(cast("spaces.Sample", action), self.kinds),)
@@ -274,6 +294,7 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
             "url": observation.url,
             "output": "\n".join(filter(None, episode.outputs)) if episode and episode.outputs else None,
             "settled": observation.settled,
+            "elements": episode.elements.text if episode else "",
             "error": error,
             "outcome": dataclasses.asdict(episode.outcome) if episode and episode.outcome else None,
         }
@@ -302,6 +323,8 @@ class _Episode:
     pointer: Point | None = None
     outputs: list[str] = dataclasses.field(default_factory=list[str])
     """What the actions of the last step returned."""
+    elements: Elements = dataclasses.field(default_factory=Elements)
+    """What the next reply may name."""
     answer: str | None = None
     outcome: Outcome | None = None
     turns: int = 0

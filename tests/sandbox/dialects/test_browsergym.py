@@ -119,6 +119,16 @@ def test_calls_are_read(calls: str, actions: tuple[Action, ...]) -> None:
     assert read("browsergym", calls, FRAME, pointer=(7, 8), boxes=BOXES) == actions
 
 
+def test_what_is_to_be_ticked_is_clicked_where_it_is_not() -> None:
+    for calls, checked, actions in (
+        ("check('b8')", (), (CLICK,)),
+        ("check('b8')", ("b8",), ()),
+        ("uncheck('b8')", ("b8",), (CLICK,)),
+        ("uncheck('b8')", (), ()),
+    ):
+        assert read("browsergym", calls, FRAME, boxes=BOXES, checked=checked) == actions
+
+
 def test_boxes_and_places_are_in_css_pixels() -> None:
     frame = hidpi((2560, 1440), 2)
     assert read("browsergym", "click('498')", frame, boxes=BOXES) == (Click(x=401, y=601),)
@@ -152,6 +162,7 @@ def test_the_pointer_begins_in_the_corner() -> None:
         ("keyboard_press('')", "names no keys"),
         ("upload_file('572', [])", "at least one file"),
         ("select_option('a51', 'blue')", "acts on the document"),
+        ("check('z9')", "unknown element"),
         ("page.click('a51')", "is a call such as"),
         ("__import__('os').system('ls')", "is a call such as"),
         ("x = 1", "is a call such as"),

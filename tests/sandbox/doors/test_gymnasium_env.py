@@ -17,7 +17,7 @@ gymnasium = pytest.importorskip("gymnasium")
 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-from deskhand_sandbox.backends.fake import FakeBackend  # noqa: E402
+from deskhand_sandbox.backends.fake import FakeBackend, FakeSandbox  # noqa: E402
 from deskhand_sandbox.backends.fake.screen import FakeSettings, button_boxes  # noqa: E402
 from deskhand_sandbox.deadlines import Deadlines  # noqa: E402
 from deskhand_sandbox.dialects import usual_frame, write  # noqa: E402
@@ -198,6 +198,35 @@ def test_replies_of_other_agents_are_played() -> None:
     env.reset()
     assert "expected" in env.step("I would rather not.")[4]["error"]
     env.close()
+
+
+def test_things_are_named_as_the_screen_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    observe = FakeSandbox.observe
+
+    async def outlined(self: FakeSandbox, *, text_tree: bool = False) -> Observation:
+        seen = await observe(self, text_tree=text_tree)
+        if seen.text_tree is None:
+            return seen
+        middles = {
+            label: ((left + right) // 2, (top + bottom) // 2)
+            for label, (left, top, right, bottom) in button_boxes(
+                FakeSettings(buttons=self._task.buttons, goal=())
+            ).items()
+        }
+        return replace(seen, text_tree="\n".join(f'button "{label}" {at}' for label, at in middles.items()))
+
+    monkeypatch.setattr(FakeSandbox, "observe", outlined)
+    env = SandboxEnv(press_in_order, dialect="browsergym")
+    _, info = env.reset(seed=3)
+    numbers = {line.split('"')[1]: line.partition("]")[0][1:] for line in info["elements"].splitlines()}
+    first, second = (numbers[label] for label in goal_of(env))
+    assert "unknown element" in env.step("click('99')")[4]["error"]
+    _, reward, terminated, _, info = env.step(f"click('{first}')\ncheck('{second}')")
+    assert (reward, terminated, info["error"]) == (1.0, True, "")
+    env.close()
+    other = SandboxEnv(press_in_order, dialect="ui_tars")
+    assert other.reset(seed=3)[1]["elements"] == ""
+    other.close()
 
 
 def test_what_was_held_for_a_refused_click_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
