@@ -8,12 +8,16 @@ greatest rises are taken.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deskhand_agent.types import Decision, Trajectory
 from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.errors import InfrastructureError, LeaseError, SandboxDied, SandboxTimeout
 from deskhand_sandbox.types import Start
+
+log = logging.getLogger(__name__)
 
 BRANCH_OF = "branch_of"
 """Label of a branch: the id of the episode it left."""
@@ -67,12 +71,15 @@ class Crossroads:
         self._first: float | None = None
         self._in_a_row = 0
         self._found: list[tuple[float, int, str]] = []
+        """The best so far: rise, turn and state; the greatest rise first, the earlier of equal ones."""
 
     async def passed(self, turn: int, decision: Decision, sandbox: Sandbox) -> None:
-        """A turn was decided and is not carried out yet.
+        """A turn was decided and is not carried out yet. Where its rise is among the greatest so far, the
+        state is kept, unless the sandbox keeps no more.
 
         Raises:
-            InfrastructureError: the state could not be kept.
+            UnsupportedCapability: this kind keeps none.
+            SandboxDied, SandboxTimeout, LeaseError: the computer is gone.
         """
         entropy = None if decision.completion is None else decision.completion.entropy
         if entropy is None or decision.summary is not None:
@@ -82,10 +89,20 @@ class Crossroads:
             return
         rise = entropy - self._first
         self._in_a_row = self._in_a_row + 1 if rise >= self._rule.rise else 0
-        if 0 < self._in_a_row <= self._rule.in_a_row:
-            self._found.append((rise, turn, await sandbox.snapshot()))
+        if not 0 < self._in_a_row <= self._rule.in_a_row:
+            return
+        if len(self._found) >= self._rule.branches and not (self._found and rise > self._found[-1][0]):
+            return
+        try:
+            found = (rise, turn, await sandbox.snapshot())
+        except (SandboxDied, SandboxTimeout, LeaseError):
+            raise
+        except InfrastructureError as error:
+            log.warning("no branch will leave turn %d, whose state was not kept: %s", turn, error)
+            return
+        best = sorted([*self._found, found], key=lambda each: (-each[0], each[1]))
+        self._found = best[: self._rule.branches]
 
     def branches(self, trajectory: Trajectory) -> Sequence[Branch]:
         """Of the episode, once it is over; the greatest rise first, the earlier of equal ones."""
-        best = sorted(self._found, key=lambda found: (-found[0], found[1]))[: self._rule.branches]
-        return [Branch(of=trajectory, turn=turn, snapshot=snapshot) for _, turn, snapshot in best]
+        return [Branch(of=trajectory, turn=turn, snapshot=snapshot) for _, turn, snapshot in self._found]

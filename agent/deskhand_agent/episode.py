@@ -77,7 +77,7 @@ async def run_episode(
         asyncio.CancelledError: somebody stopped it; recorded first.
         Exception: the sink or the notebook failed, or there is a bug; nothing else.
     """
-    deadlines = deadlines or Deadlines()
+    deadlines = (deadlines or Deadlines()).of_policy(policy)
     notebook = notebook if split is Split.TRAIN else None
     place = ""
     start = TrajectoryStart(
@@ -95,6 +95,7 @@ async def run_episode(
     begun = False
     cancelled: asyncio.CancelledError | None = None
     try:
+        deadlines = deadlines.of_task(task, verifier)
         late = SandboxTimeout(f"reset took more than {deadlines.reset_s:g} s")
         begin = set_up(sandbox, task) if branch is None else branch.resume(sandbox)
         ready = await within(deadlines.reset_s, begin, late)

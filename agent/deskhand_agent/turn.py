@@ -7,14 +7,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from deskhand_agent.outputs import together
 from deskhand_agent.test_time.zoom import on_screen, zoomed
 from deskhand_agent.time_limits import TimeLimit, within
-from deskhand_agent.types import Decision, Step, StepTimings, StopReason
+from deskhand_agent.types import Decision, Patient, Policy, Step, StepTimings, StopReason
 from deskhand_agent.users import Conversation
-from deskhand_sandbox.base import RewardingVerifier, Sandbox, Verifier
+from deskhand_sandbox.base import PatientVerifier, RewardingVerifier, Sandbox, Verifier
 from deskhand_sandbox.deadlines import asked_s
 from deskhand_sandbox.dialects.pointing import letting_go
 from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, UnsupportedCapability, VerifierError
+from deskhand_sandbox.tasks.setup import asked_s as setup_s
 from deskhand_sandbox.types import (
     Action,
     Answer,
@@ -25,6 +27,7 @@ from deskhand_sandbox.types import (
     Finish,
     Observation,
     Run,
+    Task,
     Wait,
     Zoom,
 )
@@ -35,15 +38,30 @@ class Deadlines:
     """How long the loop waits before it takes something for broken."""
 
     reset_s: float = 90.0
-    """Setting a task up."""
+    """Setting a task up, beyond what its own steps may take."""
     model_s: float = 120.0
-    """One decision; what it waits for its turn at a rate limit is not counted."""
+    """One decision, unless the policy's own settings allow it more; its waits for a turn at a rate limit are
+    not counted."""
     act_s: float = 45.0
     """One action, beyond the time the action itself asks for."""
     verify_s: float = 45.0
-    """One verdict or one step reward."""
+    """One verdict, beyond what the verifier's own steps may take, or one step reward."""
     answer_s: float = 60.0
     """One answer of the user."""
+
+    def of_task(self, task: Task, verifier: Verifier) -> Deadlines:
+        """With what the task's own set-up steps and its verifier may take besides.
+
+        Raises:
+            InvalidTask: a set-up step is refused.
+        """
+        more_s = verifier.asked_s if isinstance(verifier, PatientVerifier) else 0.0
+        return replace(self, reset_s=self.reset_s + setup_s(task), verify_s=self.verify_s + more_s)
+
+    def of_policy(self, policy: Policy) -> Deadlines:
+        """With no less for a decision than the policy's own settings allow it."""
+        longest_s = policy.longest_s if isinstance(policy, Patient) else 0.0
+        return replace(self, model_s=max(self.model_s, longest_s))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,6 +82,8 @@ class TurnResult:
     """Why the episode ends here; None when it goes on."""
     settle_ms: float = 0.0
     """Waiting for a still screen, all actions together."""
+    outputs: tuple[str, ...] = ()
+    """What its actions returned, in order; those that return nothing left out."""
 
     def step(
         self, index: int, observation: Observation, decision: Decision, *, model_ms: float, act_ms: float
@@ -108,7 +128,8 @@ class TurnRunner:
     async def run(self, actions: Sequence[Action], observation: Observation, *, told: str = "") -> TurnResult:
         """Carry out the actions in order, until one fails or ends the episode, or its time is up.
 
-        Where one fails or comes too late, keys and buttons that were held for it are let go of.
+        Where one fails or comes too late, keys and buttons that were held for it are let go of. What they
+        returned stands together in the last observation.
 
         Args:
             observation: what they were decided on; their coordinates are its pixels.
@@ -120,6 +141,12 @@ class TurnRunner:
         """
         if observation.region is None:
             self._screen = observation
+        result = await self._each(actions, observation, told)
+        if not result.outputs:
+            return result
+        return replace(result, observation=replace(result.observation, output=together(result.outputs)))
+
+    async def _each(self, actions: Sequence[Action], observation: Observation, told: str) -> TurnResult:
         result = TurnResult(observation=observation)
         for number, action in enumerate(actions):
             if number and self._limit.remaining_s <= 0:
@@ -157,7 +184,12 @@ class TurnRunner:
         except (InvalidAction, UnsupportedCapability) as error:
             return replace(result, action_error=str(error))
         self._screen = observation
-        result = replace(result, observation=observation, settle_ms=result.settle_ms + observation.settled_ms)
+        result = replace(
+            result,
+            observation=observation,
+            settle_ms=result.settle_ms + observation.settled_ms,
+            outputs=result.outputs if observation.output is None else (*result.outputs, observation.output),
+        )
         if not isinstance(self._verifier, RewardingVerifier):
             return result
         reward = await within(

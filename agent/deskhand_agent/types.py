@@ -190,6 +190,16 @@ class Oracle(Policy, Protocol):
 
 
 @runtime_checkable
+class Patient(Policy, Protocol):
+    """A policy whose own settings say how long it waits for its model."""
+
+    @property
+    def longest_s(self) -> float:
+        """Seconds a decision may take by them."""
+        ...
+
+
+@runtime_checkable
 class Connected(Policy, Protocol):
     """A policy behind an API: to be closed when it is done with."""
 

@@ -10,13 +10,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    Callable,
-    Iterable,
-    Mapping,
-)
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -31,7 +25,15 @@ from deskhand_agent.notebook import Notebook
 from deskhand_agent.test_time.checking import SelfCheck
 from deskhand_agent.time_limits import within
 from deskhand_agent.turn import Deadlines
-from deskhand_agent.types import Failure, Policy, StepSink, Trajectory, TrajectoryStart, Watcher
+from deskhand_agent.types import (
+    Failure,
+    Policy,
+    StepSink,
+    Trajectory,
+    TrajectoryEnd,
+    TrajectoryStart,
+    Watcher,
+)
 from deskhand_agent.users import User, by_rule
 from deskhand_sandbox import logs
 from deskhand_sandbox.base import Sandbox, SandboxSource
@@ -39,7 +41,9 @@ from deskhand_sandbox.errors import (
     BackendMissing,
     HostUnreachable,
     InfrastructureError,
+    InvalidTask,
     LeaseUnavailable,
+    UnknownName,
 )
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.tasks.splits import split_of
@@ -129,7 +133,7 @@ async def run_episodes(
         on_done: told of each job's last attempt as it ends, in order of ending.
 
     Raises:
-        UnknownName: a task names a sandbox kind or a verifier that does not exist.
+        UnknownName: a task names a sandbox kind that does not exist.
         BackendMissing: a program the sandboxes need is not installed; the message says what mends it.
         HostUnreachable: no sandbox host answered, further attempts included.
         Exception: the sink failed, or there is a bug; episodes under way are cancelled, and recorded so.
@@ -273,11 +277,15 @@ class _Run:
         crossroads: Crossroads | None = None,
         branch: Branch | None = None,
     ) -> Trajectory:
+        try:
+            verifier = create_verifier(job.task.verifier)
+        except (InvalidTask, UnknownName) as error:
+            return await self._not_begun(job, failed_end(error, after_setup=False))
         trajectory = await run_episode(
             job.task,
             sandbox=sandbox,
             policy=self._policy,
-            verifier=create_verifier(job.task.verifier),
+            verifier=verifier,
             sink=self._sink,
             split=_split(job),
             policy_update=self._policy_update(),
@@ -315,7 +323,11 @@ class _Run:
         last = attempt.broken >= self._settings.retries
         if last and isinstance(error, HostUnreachable):
             raise error
-        job = attempt.job
+        trajectory = await self._not_begun(attempt.job, end, recorded=last)
+        return await self._broken(attempt, trajectory, Failure.SANDBOX_LEASE)
+
+    async def _not_begun(self, job: Job, end: TrajectoryEnd, *, recorded: bool = True) -> Trajectory:
+        """The episode of an attempt that failed before any computer was asked for anything."""
         start = TrajectoryStart(
             id=new_id(),
             task=job.task,
@@ -327,12 +339,12 @@ class _Run:
             started_at_s=time.time(),
             labels=job.labels,
         )
-        if last:
+        if recorded:
             await self._sink.begin(start)
             await self._sink.end(start.id, end)
         trajectory = Trajectory(start=start, steps=(), end=end)
         _write(trajectory, None)
-        return await self._broken(attempt, trajectory, Failure.SANDBOX_LEASE)
+        return trajectory
 
     async def _next(self, *, within_s: float | None = None) -> _Attempt | None:
         job = await self._jobs.take(within_s=within_s)

@@ -6,8 +6,9 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from deskhand_agent.outputs import together
 from deskhand_platform.accounts.quotas import Quotas
 from deskhand_platform.errors import InvalidField, NoRoom, NotFound, SandboxFailed, WrongState
 from deskhand_platform.live import LiveSandboxes
@@ -130,7 +131,7 @@ class Loans:
             return start
 
     async def act(self, loan: Loan, actions: Sequence[DeviceAction]) -> Observation:
-        """Do one or several things in it, and see what came of the last.
+        """Do one or several things in it, and see what came of the last, and what all returned.
 
         Raises:
             InvalidField: one cannot be done there; those before it are done.
@@ -139,9 +140,14 @@ class Loans:
         """
         async with _turn(loan):
             _must_be_set_up(loan)
+            outputs: list[str] = []
             for action in actions[:-1]:
-                await loan.sandbox.act(action)
-            return await loan.sandbox.act(actions[-1])
+                output = (await loan.sandbox.act(action)).output
+                outputs += [] if output is None else [output]
+            seen = await loan.sandbox.act(actions[-1])
+            if not outputs:
+                return seen
+            return replace(seen, output=together([*outputs, seen.output or ""]))
 
     async def observe(self, loan: Loan, *, text_tree: bool) -> Observation:
         """What is to be seen in it now.

@@ -57,6 +57,14 @@ class WorkerSettings(BaseModel):
     """How often an idle worker looks at the queue."""
     models: Annotated[int, Field(ge=1, le=64)] = 4
     """Local policies kept in memory, and as many process reward models; more where more are in use."""
+    decision_s: Annotated[float, Field(gt=0.0)] = 120.0
+    """Longest wait for one decision; longer where the policy's own `patience_s` and `timeout_s` allow it."""
+    reset_s: Annotated[float, Field(gt=0.0)] = 90.0
+    """Longest a task's start state may take, beyond what its own set-up steps may."""
+    act_s: Annotated[float, Field(gt=0.0)] = 45.0
+    """Longest an action may take, beyond the time it asks for itself."""
+    verify_s: Annotated[float, Field(gt=0.0)] = 45.0
+    """Longest a verdict may take, beyond what the verifier's own steps may."""
 
 
 class RoundSettings(BaseModel):

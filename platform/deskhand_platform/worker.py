@@ -47,6 +47,7 @@ from deskhand_sandbox import logs
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, SandboxError, UnknownName
 from deskhand_sandbox.host import SandboxClient
+from deskhand_sandbox.registry import create_verifier
 
 log = logging.getLogger("deskhand_platform.worker")
 
@@ -184,7 +185,7 @@ class EpisodeWorker:
         if source is None:
             return _short("no sandbox host is up")
         review_s, owner = claimed.policy.waits_s, lease_owner(claimed.id)
-        deadlines, labels = Deadlines(), {"task": claimed.id, **claimed.labels, "owner": claimed.owner}
+        labels = {"task": claimed.id, **claimed.labels, "owner": claimed.owner}
         told = ToldSource(source)
         noting = Noting(
             self._sink, lambda start: self._queue.begun(claimed, self.name, start.id), attended=told.renew
@@ -194,6 +195,7 @@ class EpisodeWorker:
         try:
             done = await self._policies(claimed.policy)
             policy = done.policy
+            deadlines = _deadlines(self._limits).of_policy(policy)
             if review_s is not None:
                 policy = ReviewedPolicy(policy, self._proposals, wait_s=review_s)
                 deadlines = replace(deadlines, model_s=deadlines.model_s + review_s)
@@ -201,6 +203,7 @@ class EpisodeWorker:
             policy = SteeredPolicy(policy, self._takeovers, model_s=deadlines.model_s)
             deadlines = replace(deadlines, model_s=deadlines.model_s + LONGEST_S)
             task = done.limited(claimed.task)
+            create_verifier(task.verifier)  # one that cannot be made is hopeless: it is told before a lease
             if claimed.branch is not None:
                 order = BranchOrder(
                     of=await self._sink.trajectory(claimed.branch.trajectory_id),
@@ -318,6 +321,12 @@ class EpisodeWorker:
             # of branches the first: others have begun since
             trajectory_id=done.id if done else None,
         )
+
+
+def _deadlines(limits: Limits) -> Deadlines:
+    return Deadlines(
+        reset_s=limits.reset_s, model_s=limits.decision_s, act_s=limits.act_s, verify_s=limits.verify_s
+    )
 
 
 def _short(why: str) -> Ending:

@@ -186,6 +186,16 @@ class GivenUpVerifier(Verifier, Protocol):
 
 
 @runtime_checkable
+class PatientVerifier(Verifier, Protocol):
+    """A verifier that does things of its own before it looks (OSWorld's `postconfig`)."""
+
+    @property
+    def asked_s(self) -> float:
+        """Seconds they may take by their own limits, on top of what any verdict may."""
+        ...
+
+
+@runtime_checkable
 class RewardingVerifier(Verifier, Protocol):
     """A verifier of an environment that has rewards and an end of its own (MiniWoB++, games)."""
 

@@ -86,7 +86,8 @@ class Observation:
     terminal: str | None = None
     """Terminal screen as text; None unless one is open."""
     output: str | None = None
-    """What the last action returned (commands, files, tools); None for pointer and keyboard."""
+    """What the last action returned (commands, files, tools), or all those of a reply together; None for
+    pointer and keyboard."""
     region: Region | None = None
     """The part of the screen that the screenshot shows enlarged, after `Zoom`; None: all of it."""
 

@@ -14,7 +14,7 @@ from deskhand_agent.sinks import MemorySink
 from deskhand_agent.types import Context, Decision, Failure, Trajectory
 from deskhand_agent.worker import Job, WorkerSettings, WorkerStats, run_episodes
 from deskhand_sandbox.backends.world import WorldSandbox
-from deskhand_sandbox.errors import SandboxDied
+from deskhand_sandbox.errors import InfrastructureError, SandboxDied
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Observation, Press
 
@@ -52,8 +52,9 @@ async def left_at(entropies: Sequence[float | None], rule: Branching) -> tuple[l
 @pytest.mark.parametrize(
     ("entropies", "turns", "kept"),
     [
-        ([1.0, 1.2, 1.5, 1.1, 1.9, 1.5], [4, 2], 3),  # the greatest rises; the earlier of equal ones
-        ([1.0, 1.4, 1.4, 1.9, 1.9, 0.5, 1.4], [1, 2], 3),  # two in a row and no more
+        ([1.0, 1.2, 1.5, 1.1, 1.9, 1.5], [4, 2], 2),  # the greatest rises; the earlier of equal ones
+        ([1.0, 1.4, 1.4, 1.9, 1.9, 0.5, 1.4], [1, 2], 2),  # two in a row and no more
+        ([1.0, 1.9, 0.5, 1.4, 0.5, 1.4, 0.5, 1.6, 0.5, 1.5], [1, 7], 3),  # only what is among the greatest
         ([1.0, 1.4, None, 1.4, 1.9], [1, 3], 2),  # what is not measured breaks no row
         ([1.0, 1.2, 0.1], [], 0),
         ([], [], 0),
@@ -61,6 +62,25 @@ async def left_at(entropies: Sequence[float | None], rule: Branching) -> tuple[l
 )
 async def test_where_branches_leave(entropies: list[float | None], turns: list[int], kept: int) -> None:
     assert await left_at(entropies, Branching(branches=2, rise=0.35, in_a_row=2)) == (turns, kept)
+
+
+async def test_a_state_that_the_sandbox_does_not_keep_is_no_crossroads() -> None:
+    class Full(Keeps):
+        error: Exception = InfrastructureError("a VM keeps up to 32 states")
+
+        async def snapshot(self) -> str:
+            if self.kept == 1:
+                raise self.error
+            return await super().snapshot()
+
+    crossroads, sandbox = Crossroads(Branching(branches=2, rise=0.5, in_a_row=9)), Full()
+    for turn, entropy in enumerate((1.0, 2.0, 3.0)):
+        await crossroads.passed(turn, decision(entropy), sandbox)  # pyright: ignore[reportArgumentType]
+    trajectory: Any = None
+    assert [branch.turn for branch in crossroads.branches(trajectory)] == [1]
+    sandbox.error = SandboxDied("gone")
+    with pytest.raises(SandboxDied):
+        await crossroads.passed(3, decision(4.0), sandbox)  # pyright: ignore[reportArgumentType]
 
 
 async def test_a_summary_is_no_crossroads() -> None:

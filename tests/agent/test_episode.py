@@ -28,10 +28,12 @@ from deskhand_sandbox.types import (
     Answer,
     AskUser,
     Click,
+    EnvironmentSpec,
     Fail,
     Finish,
     Outcome,
     Split,
+    Task,
     TypeText,
     Wait,
 )
@@ -147,6 +149,41 @@ async def test_waiting_for_a_rate_limit_is_no_hung_model_and_takes_no_time(stub:
     trajectory = await run(stub, policy=policy, **limits)
     assert (end(trajectory).stop_reason, end(trajectory).failure) == (StopReason.TERMINATED, None)
     assert all(0 <= step.timings.model_ms < 600 for step in trajectory.steps)
+
+
+async def test_what_may_take_longer_by_its_own_settings_does(stub: SimpleNamespace) -> None:
+    class Slow(stub.Sandbox):
+        async def reset(self, task: Task) -> Any:
+            await asyncio.sleep(0.2)
+            return await super().reset(task)
+
+    class Verifier(stub.Verifier):
+        asked_s = 30.0
+
+        async def score(self, sandbox: Any, *, answer: str | None) -> Outcome:
+            await asyncio.sleep(0.2)
+            return await super().score(sandbox, answer=answer)
+
+    class Thinks(stub.Policy):
+        longest_s = 30.0
+
+        async def act(self, context: Any) -> Decision:
+            await asyncio.sleep(0.2)
+            return await super().act(context)
+
+    steps = [{"type": "sleep", "parameters": {"seconds": 30}}]
+    spec = EnvironmentSpec(kind="stub", settings={"setup": steps})
+    task = replace(stub.task(1), environment=spec)
+    slow = {"sandbox": Slow(), "verifier": Verifier(), "policy": Thinks((Finish(text="1"),)), "task": task}
+    trajectory = await run(stub, deadlines=SHORT, **slow)
+    assert (end(trajectory).failure_detail, end(trajectory).failure) == ("", None)
+    assert end(trajectory).outcome == Outcome(score=1.0, success=True)
+    alike = {"task": stub.task(1), "verifier": stub.Verifier(), "policy": stub.Policy()}
+    for name, failure in (("sandbox", Failure.SANDBOX_TIMEOUT), ("policy", Failure.MODEL_TIMEOUT)):
+        slow[name] = {"sandbox": Slow, "policy": Thinks}[name]()
+        slow[name].longest_s = 0.0
+        broken = await run(stub, deadlines=SHORT, **alike | {name: slow[name]})
+        assert end(broken).failure is failure
 
 
 async def test_giving_up_ends_the_episode_with_a_verdict(stub: SimpleNamespace) -> None:

@@ -22,7 +22,7 @@ WHOLE = st.integers(0, 10**9)
 SECONDS = st.floats(0, 1e9, allow_nan=False)
 BUTTON = st.sampled_from(["left", "middle", "right"])
 PATH = st.lists(st.tuples(COORDINATE, COORDINATE), min_size=2, max_size=5).map(tuple)
-KEY = st.one_of(st.sampled_from(["Control", "Shift", "a", "+", " ", "ArrowDown", "F5", "ctrl"]), TEXT)
+KEY = st.one_of(st.sampled_from(["Control", "Shift", "a", "A", "+", " ", "ArrowDown", "F5", "ctrl"]), TEXT)
 JSON = st.recursive(
     st.one_of(
         st.none(),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,7 +26,19 @@ from deskhand_sandbox.types import (
     Run,
     Touch,
     TypeText,
+    Zoom,
 )
+
+
+def telling(stub: SimpleNamespace, *, act: dict[int, Exception] | None = None) -> Any:
+    """A sandbox whose commands return their own words, and that clicks return nothing."""
+
+    class Telling(stub.Sandbox):
+        async def act(self, action: Action) -> Observation:
+            seen = await super().act(action)
+            return replace(seen, output=action.command) if isinstance(action, Run) else seen
+
+    return Telling(act=act or {})
 
 
 def runner(stub: SimpleNamespace, sandbox: Any, *, seconds: float = 30.0, act_s: float = 1.0) -> TurnRunner:
@@ -130,3 +143,30 @@ async def test_an_action_has_the_time_it_takes_in_itself(stub: SimpleNamespace, 
     sandbox.act = slowly
     result = await runner(stub, sandbox, act_s=0.1).run([action], stub.observation())
     assert (result.action_error, sandbox.actions) == (None, [action])
+
+
+async def test_what_each_action_returned_is_seen_after_the_last(stub: SimpleNamespace) -> None:
+    actions = [Run(command="one"), Run(command=""), Click(x=1, y=1), Run(command="two"), Click(x=2, y=2)]
+    result = await runner(stub, telling(stub)).run(actions, stub.observation("before", output="earlier"))
+    assert result.observation == stub.observation("5", output="one\ntwo")
+    only = await runner(stub, telling(stub)).run([Run(command="")], stub.observation())
+    assert only.observation.output == ""
+    none = await runner(stub, telling(stub)).run([Click(x=1, y=1)], stub.observation(output="earlier"))
+    assert none.observation.output is None
+
+
+async def test_what_an_action_returned_is_seen_where_a_later_one_fails(stub: SimpleNamespace) -> None:
+    sandbox = telling(stub, act={2: InvalidAction("nothing is there")})
+    actions = [KeyDown(key="a"), Run(command="one"), Click(x=1, y=1), KeyUp(key="a")]
+    result = await runner(stub, sandbox).run(actions, stub.observation())
+    assert (result.action_error, result.observation.output) == ("nothing is there", "one")
+
+
+async def test_a_closer_look_hides_nothing_that_was_returned(
+    stub: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = stub.observation("part", region=(0, 0, 10, 10))
+    monkeypatch.setattr("deskhand_agent.turn.zoomed", lambda action, screen: part)
+    actions = [Run(command="one"), Zoom(start=(0, 0), end=(9, 9))]
+    result = await runner(stub, telling(stub)).run(actions, stub.observation())
+    assert result.observation == replace(part, output="one")

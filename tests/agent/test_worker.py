@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,11 +17,12 @@ from deskhand_agent.worker import Job, WorkerSettings, WorkerStats, run_episodes
 from deskhand_sandbox.errors import (
     BackendMissing,
     HostUnreachable,
+    InvalidTask,
     LeaseUnavailable,
     SandboxDied,
     UnknownName,
 )
-from deskhand_sandbox.types import Click, Split
+from deskhand_sandbox.types import Click, Split, VerifierSpec
 
 SHORT = Deadlines(reset_s=0.2, model_s=0.2, act_s=0.2, verify_s=0.2)
 QUICK = WorkerSettings(backoff_s=0.001, deadlines=SHORT)
@@ -289,6 +291,25 @@ async def test_what_no_further_attempt_mends_is_raised(
 ) -> None:
     with pytest.raises(type(error)):
         await run(stub, jobs(stub, 3), concurrency=1, source=stub.Source(refuse=[error] * times))
+
+
+@pytest.mark.parametrize("error", [InvalidTask("no such check"), UnknownName("verifier", "x", [])])
+async def test_a_verifier_that_cannot_be_made_ends_its_job_alone(
+    stub: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def create(spec: VerifierSpec) -> Any:
+        if spec.name == "bad":
+            raise error
+        return stub.Rewards()
+
+    monkeypatch.setattr(worker, "create_verifier", create)
+    bad = Job(task=replace(stub.task(1), verifier=VerifierSpec(name="bad")))
+    told: list[Any] = []
+    stats, sink, _ = await run(stub, [*jobs(stub, 2), bad, *jobs(stub, 2)], on_done=told.append)
+    assert (stats.episodes, stats.given_up, len(told)) == (4, 1, 5)
+    assert stats.failures == {Failure.SANDBOX_SETUP: 3}
+    ends = [each.end for each in sink.trajectories if each.start.task.verifier.name == "bad"]
+    assert [end and end.failure_detail for end in ends] == [f"{type(error).__name__}: {error}"] * 3
 
 
 @pytest.mark.parametrize("give_back", [HostUnreachable("gone"), "hang"])

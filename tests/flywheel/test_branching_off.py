@@ -13,6 +13,7 @@ from deskhand_agent.turn import Deadlines
 from deskhand_agent.types import Context, Decision, Trajectory
 from deskhand_flywheel.branching_off import EXACT, BranchOrder, branch_off
 from deskhand_flywheel.errors import NotReplayable
+from deskhand_flywheel.retracing import Retracing
 from deskhand_sandbox.backends.world import WorldSandbox
 from deskhand_sandbox.base import Capability
 from deskhand_sandbox.registry import create_verifier
@@ -119,3 +120,10 @@ async def test_a_way_that_ends_early_is_not_recorded() -> None:
     assert sink.trajectories == ()
     with pytest.raises(NotReplayable, match="no step 9"):
         BranchOrder(of=recorded, step=9, task=TASK)
+
+
+async def test_a_policy_is_as_patient_after_the_recorded_turns_as_by_itself() -> None:
+    recorded, patient = await walked("r"), Walks("r")
+    assert Retracing(recorded, 1, patient).longest_s == 0.0
+    patient.longest_s = 900.0  # type: ignore[attr-defined]
+    assert Retracing(recorded, 1, patient).longest_s == 900.0

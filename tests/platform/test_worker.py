@@ -35,7 +35,7 @@ from deskhand_sandbox.errors import HostUnreachable, LeaseUnavailable, SandboxDi
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
-from deskhand_sandbox.types import Finish, JsonValue, Limits, Observation, Split, Wait
+from deskhand_sandbox.types import Finish, JsonValue, Limits, Observation, Split, VerifierSpec, Wait
 
 LIMITS = WorkerSettings(slots=2, attempts=3, claim_s=5.0, poll_s=0.02)
 SCRIPTED = PolicyRef(name="scripted", settings={})
@@ -102,9 +102,10 @@ async def working(
     source: SandboxSource | None,
     quotas: Quotas | None = None,
     kind: type[TaskQueue] = TaskQueue,
+    limits: WorkerSettings = LIMITS,
 ) -> AsyncGenerator[TaskQueue]:
     queue, stop = kind(store.database, quotas), asyncio.Event()
-    worker = EpisodeWorker(queue=queue, sink=store, policies=policies, sources=lambda: source, limits=LIMITS)
+    worker = EpisodeWorker(queue=queue, sink=store, policies=policies, sources=lambda: source, limits=limits)
     task = asyncio.create_task(worker.work(stop))
     try:
         yield queue
@@ -468,6 +469,29 @@ async def test_a_policy_that_cannot_be_had_is_not_tried_again(store: Store, sand
             queue, await queue.submit(TaskOrder(task=make_task("fake/press-button", 0), policy=SCRIPTED))
         )
     assert (found.state, found.attempts) == (WorkState.FAILED, 1) and "scripted" in str(found.reason)
+
+
+async def test_the_settings_say_how_long_a_decision_may_take(store: Store, sandboxes: SandboxSource) -> None:
+    class Hangs(GivesUp):
+        async def act(self, context: Context) -> Decision:
+            await asyncio.Event().wait()
+            return await super().act(context)
+
+    limits = LIMITS.model_copy(update={"decision_s": 0.05, "attempts": 1})
+    async with working(store, always(Hangs()), sandboxes, limits=limits) as queue:
+        task = make_task("fake/press-button", 0)
+        found = await over(queue, await queue.submit(TaskOrder(task=task, policy=SCRIPTED)))
+    assert "no decision within 0.05 s" in str(found.reason)
+
+
+async def test_a_verifier_that_cannot_be_made_is_not_tried_again(
+    store: Store, sandboxes: SandboxSource
+) -> None:
+    verifier = VerifierSpec(name="fake", settings={"colour": "red"})
+    task = replace(make_task("fake/press-button", 0), verifier=verifier)
+    async with working(store, always(GivesUp()), sandboxes) as queue:
+        found = await over(queue, await queue.submit(TaskOrder(task=task, policy=SCRIPTED)))
+    assert (found.state, found.attempts) == (WorkState.FAILED, 1) and "colour" in str(found.reason)
 
 
 async def test_settings_that_make_no_sense_end_only_their_task(

@@ -151,8 +151,7 @@ class PpoConfig:
     freeze: Literal["nothing", "vision"] = "nothing"
     """"vision": the vision tower stays as it is, and each picture is encoded once."""
     checkpointing: bool = False
-    """Compute what is within layers again for the gradient instead of keeping it: less memory, more time,
-    the same numbers."""
+    """Compute what is within layers again for the gradient: less memory, more time, the same numbers."""
     compile: bool = False
     """Join what is around attention in the language model by `torch.compile`: an update takes a little less
     time, after half a minute for compiling; its numbers are the same but for rounding. On the processor, in
@@ -247,6 +246,8 @@ class PpoConfig:
     max_tokens: int = field(default=24, metadata=bounds(1, 4096))
     void_limit: int = field(default=VOID_LIMIT, metadata=bounds(1))
     """Replies in a row without an action that end an episode."""
+    decision_s: float = field(default=120.0, metadata=bounds(120))
+    """Longest wait for one reply, others of its batch included."""
     concurrency: int = field(default=16, metadata=bounds(1, 512))
     """Episodes at a time."""
     rollouts: Rollouts = "batch"

@@ -35,6 +35,8 @@ class CollectConfig:
     max_tokens: int = field(default=24, metadata=bounds(1, 4096))
     void_limit: int = field(default=VOID_LIMIT, metadata=bounds(1))
     """Replies in a row without an action that end an episode."""
+    decision_s: float = field(default=120.0, metadata=bounds(120))
+    """Longest wait for one reply, others of its batch included."""
     seed: int = 0
     """Of the sampling."""
     engine: str = ""
@@ -75,6 +77,8 @@ class EvaluateConfig:
     max_tokens: int = field(default=24, metadata=bounds(1, 4096))
     void_limit: int = field(default=VOID_LIMIT, metadata=bounds(1))
     """Replies in a row without an action that end an episode."""
+    decision_s: float = field(default=120.0, metadata=bounds(120))
+    """Longest wait for one reply, others of its batch included."""
     concurrency: int = field(default=16, metadata=bounds(1, 512))
     seed: int = 0
     """Of the sampling."""

@@ -344,6 +344,7 @@ class PpoLoop:
             policy_id=self.s.policy_id,
             executor=self.s.executor,
             mending=mending,
+            longest_s=self.config.decision_s,
         )
 
     def _spent(self) -> bool:

@@ -68,6 +68,11 @@ class ApiSettings:
         if self.retries < 0:
             raise ValueError(f"retries is {self.retries}: give 0 or more")
 
+    @property
+    def longest_s(self) -> float:
+        """Seconds until there is a reply or an error, waits for a turn at a rate limit left out."""
+        return self.timeout_s + (self.patience_s if self.retries else 0.0)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Usage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deskhand_agent.grammar.calls import Value
+from deskhand_sandbox.dialects.key_names import without_capitals
 
 _SHORT = {
     "ctrl": "Control",
@@ -51,9 +52,9 @@ _SHORT_OF = {name: short for short, name in _SHORT.items()}
 
 
 def read_keys(text: str) -> tuple[str, ...]:
-    """Keys written "ctrl shift t" or "ctrl+shift+t"; unknown names stay as they are."""
+    """Keys written "ctrl shift t", "ctrl+shift+t" or "Ctrl+T"; unknown names stay as they are."""
     words = [part for word in text.split() for part in _split_plus(word)]
-    return tuple(_NAMES.get(word.lower(), word) for word in words)
+    return without_capitals(tuple(_NAMES.get(word.lower(), word) for word in words))
 
 
 def write_keys(keys: tuple[str, ...]) -> dict[str, Value]:

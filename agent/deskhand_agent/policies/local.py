@@ -30,6 +30,7 @@ class LocalPolicy:
         policy_id: str = "local",
         executor: Policy | None = None,
         mending: bool = False,
+        longest_s: float = 0.0,
     ) -> None:
         """
         Args:
@@ -37,6 +38,7 @@ class LocalPolicy:
             executor: acts on the plans of a model that plans.
             mending: near misses are read as what they are near to, and `Decision.repairs` says so; otherwise
                 they are void: a model learns by its replies.
+            longest_s: as in `Patient`; 0: what whoever runs its episodes allows.
 
         Raises:
             ValueError: the model plans and there is no executor, or the other way round.
@@ -47,6 +49,7 @@ class LocalPolicy:
         self.memory = memory or bundle.memory
         self._sampling = sampling or Sampling()
         self._executor, self._mending = executor, mending
+        self.longest_s = longest_s
         if (self.memory.plan_tokens > 0) != (executor is not None):
             raise ValueError(
                 f"plan_tokens is {self.memory.plan_tokens}: a model that plans needs an executor, and no "

@@ -55,6 +55,11 @@ class OpenAIPolicy:
         """What it is shown in place of turns no longer shown."""
         return self.settings.memory
 
+    @property
+    def longest_s(self) -> float:
+        """See `Patient`."""
+        return self.settings.longest_s
+
     async def act(self, context: Context) -> Decision:
         """One reply, read as actions or as the summary it was asked for; a void turn when it holds none.
 

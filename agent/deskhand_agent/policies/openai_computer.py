@@ -73,6 +73,11 @@ class OpenAIComputerPolicy:
         """What it is shown in place of turns no longer shown."""
         return self.settings.memory
 
+    @property
+    def longest_s(self) -> float:
+        """See `Patient`."""
+        return self.settings.longest_s
+
     async def act(self, context: Context) -> Decision:
         """One reply, read as actions, as the end, or as the summary it was asked for.
 

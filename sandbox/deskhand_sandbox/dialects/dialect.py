@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -25,6 +25,8 @@ class View:
     """Where the pointer is (pixels of the screenshot), for actions that do not say where; None: unknown."""
     boxes: Mapping[str, Box] = field(default_factory=dict[str, Box])
     """Elements that may be named."""
+    checked: Collection[str] = ()
+    """Those of them that are ticked."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -70,6 +70,8 @@ _OTHER = {
 _NAMES = {ours.lower(): ours for ours in _W3C.values()} | _W3C | _OTHER
 PYAUTOGUI = {ours: theirs for theirs, ours in _W3C.items()}
 """Our name -> the one pyautogui prefers, of keys that are no characters, and the space bar."""
+_COMMANDS = frozenset({"Control", "Alt", "Meta"})
+"""With these held, a key is a command and types nothing."""
 
 
 def to_w3c(name: str) -> str:
@@ -91,3 +93,23 @@ def split_chord(word: str) -> list[str]:
         else:
             names[-1] += character
     return [name for name in names if name] or [word]
+
+
+def without_capitals(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """The keys of a chord in which a capital names a key ("Ctrl+C"), and Shift is held where it stands."""
+    return tuple(key.lower() if _capital(key) else key for key in keys) if _plain_command(keys) else keys
+
+
+def with_shift(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Keys that do the same where they are read `without_capitals`."""
+    if not _plain_command(keys):
+        return keys
+    return tuple(name for key in keys for name in (("Shift", key.lower()) if _capital(key) else (key,)))
+
+
+def _plain_command(keys: tuple[str, ...]) -> bool:
+    return "Shift" not in keys and not _COMMANDS.isdisjoint(keys)
+
+
+def _capital(key: str) -> bool:
+    return len(key) == 1 and "A" <= key <= "Z"

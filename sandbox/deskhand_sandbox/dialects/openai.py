@@ -17,7 +17,7 @@ from typing import TypeAlias, cast
 from deskhand_sandbox.dialects.coordinates import Position, pixels
 from deskhand_sandbox.dialects.dialect import Dialect, View, Written
 from deskhand_sandbox.dialects.fields import Fields, as_object
-from deskhand_sandbox.dialects.key_names import to_w3c
+from deskhand_sandbox.dialects.key_names import to_w3c, with_shift
 from deskhand_sandbox.dialects.pointing import holding
 from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.types import (
@@ -87,7 +87,7 @@ def write_action(action: Action, view: View) -> tuple[Written, ...]:
         case TypeText(text=text):
             return ({"type": "type", "text": text},)
         case Press(keys=keys):
-            return ({"type": "keypress", "keys": [_write_key(key) for key in keys]},)
+            return ({"type": "keypress", "keys": [_write_key(key) for key in with_shift(keys)]},)
         case Wait(seconds=seconds):
             return ({"type": "wait" if seconds else "screenshot"},)
         case History(to="back" | "forward" as step):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
 from deskhand_sandbox.dialects.coordinates import Frame
@@ -65,6 +65,7 @@ def read(
     *,
     pointer: Point | None = None,
     boxes: Mapping[str, Box] | None = None,
+    checked: Collection[str] = (),
 ) -> tuple[Action, ...]:
     """What somebody wrote in a dialect, as actions in pixels of the screenshot.
 
@@ -72,13 +73,15 @@ def read(
         source: text, or an object as it came from JSON.
         frame: what its coordinates are in; `usual_frame` has the dialect's own.
         pointer: where the pointer is, in pixels, for actions that do not say where; None: not known.
-        boxes: elements that may be named (BrowserGym), in `frame`.
+        boxes: elements that may be named (BrowserGym, AndroidWorld), in `frame`.
+        checked: those of them that are ticked.
 
     Raises:
         UnknownName: no such dialect.
         InvalidAction: it is nothing of this dialect; says what is wrong.
     """
-    return find_dialect(dialect).read(source, View(frame=frame, pointer=pointer, boxes=boxes or {}))
+    view = View(frame=frame, pointer=pointer, boxes=boxes or {}, checked=checked)
+    return find_dialect(dialect).read(source, view)
 
 
 def write(dialect: str, action: Action, frame: Frame, *, pointer: Point | None = None) -> tuple[Written, ...]:

@@ -9,9 +9,11 @@ write. One that cannot be carried out costs its turn, and `info["error"]` says w
 only let go of what they held. What breaks that is not the agent's doing is raised, never rewarded: after it,
 `reset` takes a fresh sandbox.
 
-`reset(seed=s)` brings up the task's start state of seed s; without one it draws a seed from the env's own
-generator. The reward is the environment's own where it has one, else the verdict's score at the end.
-`info["outcome"]` holds the verdict once the episode is over.
+`reset(seed=s)` brings up the start state of seed s; without one it draws a seed of `split`, which is "train"
+unless another is asked for, from the env's own generator; `info["split"]` says whose it is. The reward is
+the environment's own where it has one, else the verdict's score at the end. `info["outcome"]` holds the
+verdict once the episode is over. Where the dialect's agents name things on the screen ("browsergym",
+"android_world"), `info["elements"]` is its text tree, with the number by which each is named.
 """
 
 from __future__ import annotations
@@ -29,15 +31,25 @@ except ModuleNotFoundError as _missing:
 
     raise BackendMissing("the gymnasium door needs gymnasium: pip install 'deskhand[gym]'") from _missing
 
-from deskhand_sandbox.base import Backend, GivenUpVerifier, RewardingVerifier, Sandbox, Verifier
+from deskhand_sandbox.base import (
+    Backend,
+    Capability,
+    GivenUpVerifier,
+    PatientVerifier,
+    RewardingVerifier,
+    Sandbox,
+    Verifier,
+)
 from deskhand_sandbox.deadlines import Deadlines
 from deskhand_sandbox.dialects import read, usual_frame
 from deskhand_sandbox.dialects.pointing import letting_go, pointer_after
 from deskhand_sandbox.doors import spaces
+from deskhand_sandbox.doors.elements import NAMING, Elements, elements_of
 from deskhand_sandbox.doors.machine import Machine
 from deskhand_sandbox.errors import InvalidAction, SandboxError, UnsupportedCapability
 from deskhand_sandbox.registry import create_backend, create_verifier
-from deskhand_sandbox.tasks.setup import set_up
+from deskhand_sandbox.tasks.setup import asked_s, set_up
+from deskhand_sandbox.tasks.splits import seeds, split_of
 from deskhand_sandbox.tools.sandbox import with_tools
 from deskhand_sandbox.types import (
     Action,
@@ -49,7 +61,7 @@ from deskhand_sandbox.types import (
     Observation,
     Outcome,
     Point,
-    Start,
+    Split,
     Task,
     Zoom,
 )
@@ -70,6 +82,7 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
         *,
         backend: Backend | None = None,
         dialect: str | None = None,
+        split: Split | Literal["train", "validation", "test"] = Split.TRAIN,
         render_mode: Literal["rgb_array"] | None = None,
         deadlines: Deadlines | None = None,
     ) -> None:
@@ -79,15 +92,19 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
             backend: makes the sandboxes, and nothing else uses it; None: one of the task's kind, closed with
                 the env.
             dialect: actions are what this dialect's agents write; None: samples of a structured space.
+            split: whose seeds `reset` draws; held-out tasks have those of "test" alone.
 
         Raises:
             UnknownName: no such task, kind of sandbox or dialect.
+            InvalidTask: the task has no seeds of that split.
             InvalidTask, InfrastructureError: the task's first start state cannot be brought up.
         """
         self._make = _by_id(task) if isinstance(task, str) else task
         self._dialect = dialect
         self.render_mode = render_mode
         first = self._make(0)
+        self._task_id, self._split = first.id, Split(split)
+        seeds(self._task_id, self._split, 1)
         made = backend or with_tools(create_backend(first.environment.kind))
         self._machine = Machine(made, backend is None)
         self._closing = weakref.finalize(self, self._machine.close)
@@ -116,8 +133,8 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
             InvalidTask, InfrastructureError: it cannot be brought up.
         """
         super().reset(seed=seed)
-        start = self._begin(self._make(int(self.np_random.integers(SEEDS)) if seed is None else seed))
-        return self._seen(start.observation), self._info(start.observation)
+        observation = self._begin(self._make(self._drawn() if seed is None else seed)).observation
+        return self._seen(observation), self._info(observation)
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Carry out one action (with a dialect: all that one reply asks for).
@@ -129,6 +146,7 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
         episode = self._episode
         if episode is None or episode.over:
             raise gymnasium.error.ResetNeeded("the episode is over, or none was begun: call reset")
+        episode.outputs = []
         try:
             reward, error = self._play(self._actions(action, episode), episode)
         except InvalidAction as unreadable:
@@ -138,6 +156,8 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
         if (terminated := episode.over) or truncated:
             episode.over = True
             reward += self._judge(episode)
+        else:
+            self._number(episode)
         observation = episode.observation
         return self._seen(observation), reward, terminated, truncated, self._info(observation, error)
 
@@ -153,25 +173,48 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
 
     # ---- inside
 
-    def _begin(self, task: Task) -> Start:
+    def _drawn(self) -> int:
+        """A seed of the split."""
+        while True:
+            seed = int(self.np_random.integers(SEEDS))
+            if split_of(self._task_id, seed) is self._split:
+                return seed
+
+    def _begin(self, task: Task) -> _Episode:
         self._episode = None
         sandbox = self._run(self._machine.sandbox(), limit_s=self._deadlines.reset_s)
-        start = self._run(set_up(sandbox, task), limit_s=self._deadlines.reset_s)
-        self._episode = _Episode(
+        start = self._run(set_up(sandbox, task), limit_s=self._deadlines.reset_s + asked_s(task))
+        self._episode = episode = _Episode(
             task=task,
             sandbox=sandbox,
             verifier=create_verifier(task.verifier),
             instruction=start.instruction,
             observation=start.observation,
         )
-        return start
+        self._number(episode)
+        return episode
+
+    def _number(self, episode: _Episode) -> None:
+        """Look what may be named on the screen now, where the dialect names things."""
+        if self._dialect in NAMING and Capability.TEXT_TREE in episode.sandbox.capabilities:
+            seen = self._run(episode.sandbox.observe(text_tree=True))
+            episode.observation = seen
+            episode.elements = elements_of(seen.text_tree or "", kind=episode.sandbox.kind)
 
     def _actions(self, action: Any, episode: _Episode) -> tuple[Action, ...]:
         if dataclasses.is_dataclass(action):
             return (cast("Action", action),)
         if self._dialect is not None:
             frame = usual_frame(self._dialect, self._size_px)
-            return read(self._dialect, action, frame, pointer=episode.pointer)
+            named = episode.elements
+            return read(
+                self._dialect,
+                action,
+                frame,
+                pointer=episode.pointer,
+                boxes=named.boxes,
+                checked=named.checked,
+            )
         if not isinstance(action, Mapping):
             raise InvalidAction(f"an action is a sample of the action space, not a {type(action).__name__}")
         return (spaces.action_of(cast("spaces.Sample", action), self.kinds),)
@@ -212,7 +255,9 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
 
     def _act(self, action: DeviceAction, episode: _Episode) -> float:
         limit_s = self._deadlines.of_action(action)
-        episode.observation = self._run(episode.sandbox.act(action), limit_s=limit_s)
+        episode.observation = seen = self._run(episode.sandbox.act(action), limit_s=limit_s)
+        if seen.output is not None:
+            episode.outputs.append(seen.output)
         episode.pointer = pointer_after((action,), episode.pointer)
         if not isinstance(episode.verifier, RewardingVerifier):
             return 0.0
@@ -227,7 +272,8 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
             verdict = verifier.score_given_up(episode.sandbox)
         else:
             verdict = verifier.score(episode.sandbox, answer=episode.answer)
-        episode.outcome = outcome = self._run(verdict)
+        more_s = verifier.asked_s if isinstance(verifier, PatientVerifier) else 0.0
+        episode.outcome = outcome = self._run(verdict, limit_s=self._deadlines.call_s + more_s)
         return 0.0 if isinstance(verifier, RewardingVerifier) else outcome.score
 
     def _seen(self, observation: Observation) -> dict[str, Any]:
@@ -244,9 +290,11 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
         return {
             "instruction": episode.instruction if episode else "",
             "task_seed": episode.task.seed if episode else 0,
+            "split": split_of(episode.task.id, episode.task.seed).value if episode else self._split.value,
             "url": observation.url,
-            "output": observation.output,
+            "output": "\n".join(filter(None, episode.outputs)) if episode and episode.outputs else None,
             "settled": observation.settled,
+            "elements": episode.elements.text if episode else "",
             "error": error,
             "outcome": dataclasses.asdict(episode.outcome) if episode and episode.outcome else None,
         }
@@ -273,6 +321,10 @@ class _Episode:
     instruction: str
     observation: Observation
     pointer: Point | None = None
+    outputs: list[str] = dataclasses.field(default_factory=list[str])
+    """What the actions of the last step returned."""
+    elements: Elements = dataclasses.field(default_factory=Elements)
+    """What the next reply may name."""
     answer: str | None = None
     outcome: Outcome | None = None
     turns: int = 0

@@ -6,6 +6,7 @@ import asyncio
 import email.utils
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,6 +28,12 @@ def read(body: object) -> tuple[str, Usage | None]:
 def trouble(status: int, **headers: str) -> Response:
     asked = {name.replace("_", "-"): value for name, value in headers.items()}
     return JSONResponse({"error": {"message": "busy"}}, status_code=status, headers=asked)
+
+
+def test_a_request_that_is_tried_again_takes_as_long_as_patience_and_one_more() -> None:
+    settings = ApiSettings(model="m", timeout_s=300.0, patience_s=900.0)
+    assert settings.longest_s == 1200.0
+    assert replace(settings, retries=0).longest_s == 300.0
 
 
 @pytest.fixture

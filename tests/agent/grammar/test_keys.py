@@ -11,6 +11,9 @@ from deskhand_agent.grammar.keys import read_keys, write_keys
         ("ctrl c", ("Control", "c")),
         ("ctrl+c", ("Control", "c")),
         ("Ctrl+Shift+T", ("Control", "Shift", "T")),
+        ("Ctrl+C", ("Control", "c")),
+        ("cmd A", ("Meta", "a")),
+        ("A", ("A",)),
         ("ctrl++", ("Control", "+")),
         ("+", ("+",)),
         ("ctrl++++", ("Control", "+", "+")),
@@ -32,3 +35,4 @@ def test_short_names_are_written_where_they_read_back() -> None:
     assert write_keys(("Control", "Shift", "Escape")) == {"key": "ctrl shift esc"}
     assert write_keys(("ctrl",)) == {"keys": ["ctrl"]}
     assert write_keys(("a b",)) == {"keys": ["a b"]}
+    assert write_keys(("Control", "A")) == {"keys": ["Control", "A"]}

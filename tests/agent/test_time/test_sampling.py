@@ -26,6 +26,13 @@ def click(x: int, **more: Any) -> Decision:
     return Decision(actions=(Click(x=x, y=0),), text=f"click {x}", **more)
 
 
+async def test_it_is_as_patient_as_the_policy_inside() -> None:
+    inside = Says()
+    assert ManySamples(inside, samples=2, choose=by_majority(1.0)).longest_s == 0.0
+    inside.longest_s = 900.0  # type: ignore[attr-defined]
+    assert ManySamples(inside, samples=2, choose=by_majority(1.0)).longest_s == 900.0
+
+
 VOID = Decision(actions=(), text="?", error="no action")
 
 

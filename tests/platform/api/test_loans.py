@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -17,6 +18,7 @@ from deskhand_platform.accounts.quotas import Quota
 from deskhand_platform.services import Services
 from deskhand_sandbox.host import HostSettings, start_host
 from deskhand_sandbox.manager import PoolSettings
+from deskhand_sandbox.types import Click, DeviceAction, Observation
 
 LEASES = "/v1/sandboxes"
 
@@ -75,6 +77,22 @@ async def test_a_world_is_walked(client: httpx.AsyncClient) -> None:
     moves = "hotkey(key='up')\nhotkey(key='down')"
     seen = (await client.post(f"{at}/actions", json={"reply": moves})).json()
     assert "#" in start["seen"]["terminal"] and "#" in seen["terminal"]
+
+
+async def test_what_each_action_returned_is_told(client: httpx.AsyncClient, services: Services) -> None:
+    at = await lease(client)
+    await client.post(f"{at}/reset", json={"task_id": "fake/press-button"})
+    sandbox = services.loans.of(at.rpartition("/")[2], None).sandbox
+    act = sandbox.act
+
+    async def telling(action: DeviceAction) -> Observation:
+        seen = await act(action)
+        return replace(seen, output=f"at {action.x}") if isinstance(action, Click) else seen
+
+    sandbox.act = telling
+    reply = "click(point='<point>1 1</point>')\nclick(point='<point>2 1</point>')\nhotkey(key='a')"
+    seen = await client.post(f"{at}/actions", json={"reply": reply})
+    assert seen.json()["output"] == "at 1\nat 2"
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,8 @@ FILES: list[tuple[str, dict[str, object], Action]] = [
         {"command": "str_replace", "path": "/a", "old_str": "x"},
         EditFile(path="/a", old="x", new=""),
     ),
+    ("bash", {"restart": True}, Run(command="exit")),
+    ("bash", {"command": "ls", "restart": False}, Run(command="ls")),
 ]
 
 
@@ -203,7 +205,7 @@ def test_a_zoom_says_which_part_of_the_screenshot() -> None:
             "of at least 0",
         ),
         ({"action": "zoom", "region": [4, 4, 2, 2]}, "and not empty"),
-        ({"restart": True}, "none to restart"),
+        ({"restart": False}, "command of bash"),
         ({"command": "insert", "path": "/a", "insert_line": 1, "new_str": "x"}, "insert has no counterpart"),
         ({"command": "undo_edit", "path": "/a"}, "undo_edit has no counterpart"),
         ({"command": "crate", "path": "/a"}, "did you mean create"),

@@ -96,6 +96,7 @@ RECORDED: list[tuple[str, tuple[Action, ...]]] = [
     ),
     ("keyboard_press('Backspace')", (Press(keys=("Backspace",)),)),
     ("keyboard_press('Control+a')", (Press(keys=("Control", "a")),)),
+    ("keyboard_press('Control+A')", (Press(keys=("Control", "a")),)),
     ("keyboard_press('Meta+Shift+t')", (Press(keys=("Meta", "Shift", "t")),)),
     ("keyboard_press('ControlOrMeta+KeyC')", (Press(keys=("Control", "c")),)),
     ("keyboard_press('Control++')", (Press(keys=("Control", "+")),)),
@@ -116,6 +117,16 @@ RECORDED: list[tuple[str, tuple[Action, ...]]] = [
 @pytest.mark.parametrize(("calls", "actions"), RECORDED)
 def test_calls_are_read(calls: str, actions: tuple[Action, ...]) -> None:
     assert read("browsergym", calls, FRAME, pointer=(7, 8), boxes=BOXES) == actions
+
+
+def test_what_is_to_be_ticked_is_clicked_where_it_is_not() -> None:
+    for calls, checked, actions in (
+        ("check('b8')", (), (CLICK,)),
+        ("check('b8')", ("b8",), ()),
+        ("uncheck('b8')", ("b8",), (CLICK,)),
+        ("uncheck('b8')", (), ()),
+    ):
+        assert read("browsergym", calls, FRAME, boxes=BOXES, checked=checked) == actions
 
 
 def test_boxes_and_places_are_in_css_pixels() -> None:
@@ -151,6 +162,7 @@ def test_the_pointer_begins_in_the_corner() -> None:
         ("keyboard_press('')", "names no keys"),
         ("upload_file('572', [])", "at least one file"),
         ("select_option('a51', 'blue')", "acts on the document"),
+        ("check('z9')", "unknown element"),
         ("page.click('a51')", "is a call such as"),
         ("__import__('os').system('ls')", "is a call such as"),
         ("x = 1", "is a call such as"),
@@ -181,6 +193,7 @@ def test_everything_else_is_refused(calls: object, said: str) -> None:
         (Scroll(x=1, y=2, dy_px=9), ("scroll_at(1, 2, 0, 9)",)),
         (TypeText(text="it's\n"), ('keyboard_type("it\'s\\n")',)),
         (Press(keys=("Control", " ")), ("keyboard_press('Control+Space')",)),
+        (Press(keys=("Control", "A")), ("keyboard_press('Control+Shift+a')",)),
         (Wait(seconds=0.5), ("noop(500)",)),
         (Upload(x=1, y=2, paths=("a",)), ("mouse_upload_file(1, 2, 'a')",)),
         (Upload(x=1, y=2, paths=("a", "b")), ("mouse_upload_file(1, 2, ['a', 'b'])",)),

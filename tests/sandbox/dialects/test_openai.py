@@ -126,6 +126,7 @@ WRITTEN: list[tuple[Action, dict[str, object]]] = [
         Press(keys=("Control", "ArrowLeft", " ", "a")),
         {"type": "keypress", "keys": ["CTRL", "ARROWLEFT", "SPACE", "a"]},
     ),
+    (Press(keys=("Control", "A")), {"type": "keypress", "keys": ["CTRL", "SHIFT", "a"]}),
     (Wait(seconds=3), {"type": "wait"}),
     (Wait(seconds=0), {"type": "screenshot"}),
     (History(to="back"), {"type": "click", "button": "back", "x": 7, "y": 8}),

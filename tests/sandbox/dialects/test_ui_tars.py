@@ -95,6 +95,7 @@ COMPUTER: list[tuple[str, Action]] = [
     ),
     ("hotkey(key='ctrl c')", Press(keys=("Control", "c"))),
     ("hotkey(key='ctrl+shift+t')", Press(keys=("Control", "Shift", "t"))),
+    ("hotkey(key='Ctrl A')", Press(keys=("Control", "a"))),
     ("hotkey(hotkey='alt f4')", Press(keys=("Alt", "F4"))),
     ("hotkey(key='arrowleft')", Press(keys=("ArrowLeft",))),
     ("hotkey(key='space')", Press(keys=(" ",))),

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Literal
 
 import pytest
 
@@ -16,13 +17,15 @@ gymnasium = pytest.importorskip("gymnasium")
 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-from deskhand_sandbox.backends.fake import FakeBackend  # noqa: E402
+from deskhand_sandbox.backends.fake import FakeBackend, FakeSandbox  # noqa: E402
 from deskhand_sandbox.backends.fake.screen import FakeSettings, button_boxes  # noqa: E402
 from deskhand_sandbox.deadlines import Deadlines  # noqa: E402
 from deskhand_sandbox.dialects import usual_frame, write  # noqa: E402
 from deskhand_sandbox.doors.gymnasium_env import SandboxEnv  # noqa: E402
 from deskhand_sandbox.errors import InvalidTask, SandboxDied, SandboxTimeout, UnknownName  # noqa: E402
+from deskhand_sandbox.tasks import splits  # noqa: E402
 from deskhand_sandbox.tasks.fake import make  # noqa: E402
+from deskhand_sandbox.tasks.splits import split_of  # noqa: E402
 from deskhand_sandbox.types import (  # noqa: E402
     Answer,
     AskUser,
@@ -36,6 +39,7 @@ from deskhand_sandbox.types import (  # noqa: E402
     KeyUp,
     Observation,
     Run,
+    Split,
     Task,
     VerifierSpec,
     Wait,
@@ -116,6 +120,28 @@ def test_seeds_name_start_states_and_none_draws_from_the_env(env: SandboxEnv) ->
     assert len(set(drawn[0])) == 3
 
 
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_seeds_are_drawn_of_the_split_that_is_asked_for(
+    split: Literal["train", "validation", "test"],
+) -> None:
+    given = {} if split == "train" else {"split": split}  # train unless another is asked for
+    env = SandboxEnv(press_button, **given)
+    env.reset(seed=1)
+    drawn = [env.reset()[1] for _ in range(12)]
+    assert {split_of("fake/press-button", info["task_seed"]) for info in drawn} == {Split(split)}
+    assert {info["split"] for info in drawn} == {split}
+    env.close()
+
+
+def test_a_held_out_task_is_not_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(splits, "HELD_OUT_TASKS", frozenset({"fake/press-button"}))
+    with pytest.raises(InvalidTask, match="held out"):
+        SandboxEnv(press_button)
+    env = SandboxEnv(press_button, split="test")
+    assert env.reset()[1]["split"] == "test"
+    env.close()
+
+
 def test_samples_of_the_space_are_played(env: SandboxEnv) -> None:
     env.reset(seed=1)
     click = click_on(env, goal_of(env)[0])
@@ -174,6 +200,35 @@ def test_replies_of_other_agents_are_played() -> None:
     env.close()
 
 
+def test_things_are_named_as_the_screen_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    observe = FakeSandbox.observe
+
+    async def outlined(self: FakeSandbox, *, text_tree: bool = False) -> Observation:
+        seen = await observe(self, text_tree=text_tree)
+        if seen.text_tree is None:
+            return seen
+        middles = {
+            label: ((left + right) // 2, (top + bottom) // 2)
+            for label, (left, top, right, bottom) in button_boxes(
+                FakeSettings(buttons=self._task.buttons, goal=())
+            ).items()
+        }
+        return replace(seen, text_tree="\n".join(f'button "{label}" {at}' for label, at in middles.items()))
+
+    monkeypatch.setattr(FakeSandbox, "observe", outlined)
+    env = SandboxEnv(press_in_order, dialect="browsergym")
+    _, info = env.reset(seed=3)
+    numbers = {line.split('"')[1]: line.partition("]")[0][1:] for line in info["elements"].splitlines()}
+    first, second = (numbers[label] for label in goal_of(env))
+    assert "unknown element" in env.step("click('99')")[4]["error"]
+    _, reward, terminated, _, info = env.step(f"click('{first}')\ncheck('{second}')")
+    assert (reward, terminated, info["error"]) == (1.0, True, "")
+    env.close()
+    other = SandboxEnv(press_in_order, dialect="ui_tars")
+    assert other.reset(seed=3)[1]["elements"] == ""
+    other.close()
+
+
 def test_what_was_held_for_a_refused_click_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
     env = SandboxEnv(press_button, dialect="openai")
     env.reset(seed=7)
@@ -191,6 +246,25 @@ def test_what_was_held_for_a_refused_click_is_let_go_of(monkeypatch: pytest.Monk
     assert "off the screen" in info["error"]
     assert done[:2] == [KeyDown(key="Shift"), KeyDown(key="Control")]
     assert done[3:] == [KeyUp(key="Control"), KeyUp(key="Shift")]
+    env.close()
+
+
+def test_what_each_action_of_a_reply_returned_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = SandboxEnv(press_button, dialect="openai")
+    env.reset(seed=7)
+    episode = env._episode
+    assert episode is not None
+    act = episode.sandbox.act
+
+    async def telling(action: DeviceAction) -> Observation:
+        seen = await act(action)
+        return replace(seen, output=f"at {action.x}") if isinstance(action, Click) else seen
+
+    monkeypatch.setattr(episode.sandbox, "act", telling)
+    clicks = ", ".join(f'{{"type": "click", "x": {x}, "y": 190}}' for x in (1, 2))
+    several = f'{{"type": "computer_call", "actions": [{clicks}, {{"type": "move", "x": 9, "y": 9}}]}}'
+    assert env.step(several)[4]["output"] == "at 1\nat 2"
+    assert env.step('{"type": "move", "x": 9, "y": 9}')[4]["output"] is None
     env.close()
 
 

@@ -25,6 +25,8 @@ class LabelConfig:
     max_tokens: int = field(default=24, metadata=bounds(1, 4096))
     void_limit: int = field(default=1, metadata=bounds(1))
     """Replies in a row without an action that end a continuation."""
+    decision_s: float = field(default=120.0, metadata=bounds(120))
+    """Longest wait for one reply, others of its batch included."""
     max_steps: int = field(default=50, metadata=bounds(1))
     """Episodes of more are left out."""
     max_trajectories: int = field(default=512, metadata=bounds(1))

@@ -32,6 +32,7 @@ async def run(context: RunContext, config: CollectConfig) -> tuple[None, dict[st
             sampling=Sampling(temperature=config.temperature, max_tokens=config.max_tokens),
             policy_id=context.policy_id,
             executor=executor,
+            longest_s=config.decision_s,
         )
         return None, await _collect(context, config, policy)
 

@@ -66,6 +66,7 @@ async def _local(context: RunContext, config: EvaluateConfig, measure: Measure) 
                 sampling=Sampling(temperature=temperature, max_tokens=config.max_tokens),
                 policy_id=context.policy_id,
                 executor=executor,
+                longest_s=config.decision_s,
             )
             done = deliberate(policy, config.test_time, judge, greedy=temperature == 0)
             found += await measure(mode, done, number)

@@ -42,6 +42,7 @@ async def run(context: RunContext, config: LabelConfig) -> tuple[None, dict[str,
             engine=engine,
             sampling=Sampling(temperature=config.temperature, max_tokens=config.max_tokens),
             policy_id=context.policy_id,
+            longest_s=config.decision_s,
         )
         for name in config.runs or (None,):
             of_run = everything if name is None else replace(everything, labels={"run": name})

@@ -12,7 +12,9 @@ the action in the block, and waits whole seconds. Coordinates are pixels of the 
 where that was shrunk, say so with `coordinates.shown_at`.
 
 `screenshot`, `cursor_position` and `zoom` ask to look, not to act: they are read as a wait of no seconds,
-after which the observation is the answer (`zoom_region` says which part of it). The text editor's `insert`
+after which the observation is the answer (`zoom_region` says which part of it): their coordinates stay those
+of the whole screenshot, where after our `Zoom` they are the part's. `restart` ends the shell, and the next
+command has a new one. The text editor's `insert`
 and `undo_edit` have no counterpart here and are refused. These models end by ending their turn: there is
 nothing to write for that. Lengths of the wheel are whole notches.
 """

@@ -191,9 +191,8 @@ def _region(fields: Fields, view: View) -> Box:
 
 
 def _bash(fields: Fields, view: View) -> tuple[Action, ...]:
-    if fields.has("restart") and not fields.has("command"):
-        raise InvalidAction("every command has a shell of its own here: there is none to restart")
-    fields.take("restart")
+    if fields.take("restart") is True and not fields.has("command"):
+        return (Run(command="exit"),)
     return (Run(command=fields.text("command")),)
 
 

@@ -5,10 +5,12 @@
     keyboard_press('Control+a')
 
 One call or several, with literal arguments by position or name; `View.boxes` says where elements are by their
-id. Coordinates are CSS pixels: with a HiDPI screenshot, give the frame `coordinates.hidpi`.
+id, and `View.checked` which are ticked. Coordinates are CSS pixels: with a HiDPI screenshot, give the frame
+`coordinates.hidpi`.
 
 An element is focused by clicking in the middle of its box, and filled by selecting all that is in it and
-typing. What acts on the document instead of by pointer and keys (`select_option`, `check`, …) is refused.
+typing; `check` and `uncheck` click it where it is not so yet. What acts on the document instead of by pointer
+and keys (`select_option`, …) is refused.
 `scroll` turns the wheel where the pointer is: at first, as in Playwright, in the corner.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from string import ascii_lowercase, digits
 
-from deskhand_sandbox.dialects.key_names import split_chord
+from deskhand_sandbox.dialects.key_names import split_chord, with_shift, without_capitals
 from deskhand_sandbox.errors import InvalidAction
 
 _PLACES = {
@@ -37,7 +37,7 @@ def read_keys(chord: str) -> tuple[str, ...]:
     keys = tuple(read_key(name) for name in split_chord(chord))
     if not all(keys):
         raise InvalidAction(f"{chord!r:.60} names no keys: write them like Control+a or Enter")
-    return keys
+    return without_capitals(keys)
 
 
 def read_key(name: str) -> str:
@@ -47,4 +47,4 @@ def read_key(name: str) -> str:
 
 def write_keys(keys: tuple[str, ...]) -> str:
     """The keys as Playwright takes them."""
-    return "+".join("Space" if key == " " else key for key in keys)
+    return "+".join("Space" if key == " " else key for key in with_shift(keys))

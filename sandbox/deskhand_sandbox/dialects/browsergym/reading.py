@@ -66,7 +66,15 @@ class _Arguments(Fields):
 
     def element(self, name: str = "bid") -> Point:
         """The middle of an element."""
-        bid, boxes = self.text(name), self._view.boxes
+        return self._middle(self.text(name))
+
+    def ticked(self) -> tuple[Point, bool]:
+        """The middle of an element, and whether it is ticked."""
+        bid = self.text("bid")
+        return self._middle(bid), bid in self._view.checked
+
+    def _middle(self, bid: str) -> Point:
+        boxes = self._view.boxes
         if bid not in boxes:
             raise InvalidAction(f"{self.what}: {UnknownName('element', bid[:40], boxes)}")
         left, top, right, bottom = boxes[bid]
@@ -109,6 +117,11 @@ def _fill(a: _Arguments) -> tuple[Action, ...]:
     return (*cleared, TypeText(text=value)) if value else cleared
 
 
+def _ticked(a: _Arguments, *, wanted: bool) -> tuple[Action, ...]:
+    place, ticked = a.ticked()
+    return () if ticked is wanted else (_focused(place),)
+
+
 def _scroll(a: _Arguments, place: Point, right: str, down: str) -> tuple[Action, ...]:
     return (Scroll(x=place[0], y=place[1], dx_px=round(a.number(right)), dy_px=round(a.number(down))),)
 
@@ -149,8 +162,8 @@ _CALLS: Mapping[str, tuple[tuple[str, ...], _Reader]] = {
     ),
     "upload_file": (("bid", "file"), lambda a: _upload(a, a.element())),
     "select_option": (("bid", "options"), _refused),
-    "check": (("bid",), _refused),
-    "uncheck": (("bid",), _refused),
+    "check": (("bid",), lambda a: _ticked(a, wanted=True)),
+    "uncheck": (("bid",), lambda a: _ticked(a, wanted=False)),
     "get_element_html": (("bid",), _refused),
     # by place
     "mouse_move": (("x", "y"), lambda a: (_moved(a.point()),)),

@@ -10,7 +10,7 @@ from deskhand_sandbox.dialects.calls import Call, CallSyntaxError, scan_calls
 from deskhand_sandbox.dialects.coordinates import Position
 from deskhand_sandbox.dialects.dialect import View
 from deskhand_sandbox.dialects.fields import Fields
-from deskhand_sandbox.dialects.key_names import split_chord, to_w3c
+from deskhand_sandbox.dialects.key_names import split_chord, to_w3c, without_capitals
 from deskhand_sandbox.dialects.pointing import click, known, pointer_after
 from deskhand_sandbox.dialects.wheel import DIRECTIONS
 from deskhand_sandbox.errors import InvalidAction, UnknownName
@@ -135,7 +135,7 @@ class _Arguments(Fields):
         keys = tuple(to_w3c(key) for word in text.split() for key in split_chord(word))
         if not keys:
             raise self.fail(name, "names of keys such as 'ctrl c'", text)
-        return keys
+        return without_capitals(keys)
 
     def key(self) -> str:
         keys = self.keys()

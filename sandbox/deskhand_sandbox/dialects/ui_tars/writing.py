@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deskhand_sandbox.dialects.calls import Value, write_call
 from deskhand_sandbox.dialects.dialect import View
-from deskhand_sandbox.dialects.key_names import from_w3c
+from deskhand_sandbox.dialects.key_names import from_w3c, with_shift
 from deskhand_sandbox.dialects.ui_tars.reading import SCROLL_PX
 from deskhand_sandbox.dialects.wheel import turns
 from deskhand_sandbox.errors import InvalidAction
@@ -95,7 +95,7 @@ class _Writer:
             case Drag(path=(start, end), button="left"):
                 return (write_call("drag", **self._place(start, "start"), **self._place(end, "end")),)
             case Press(keys=keys):
-                return (write_call("hotkey", key=" ".join(from_w3c(key) for key in keys)),)
+                return (write_call("hotkey", key=" ".join(from_w3c(key) for key in with_shift(keys))),)
             case KeyDown(key=key):
                 return (write_call("press", key=from_w3c(key)),)
             case KeyUp(key=key):

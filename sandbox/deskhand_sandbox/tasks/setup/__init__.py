@@ -14,10 +14,20 @@ from deskhand_sandbox.errors import InfrastructureError, InvalidTask, SandboxDie
 from deskhand_sandbox.tasks.setup.steps import STEPS, SetupContext, Step, check_steps
 from deskhand_sandbox.types import Start, Task
 
-__all__ = ["SETUP", "STEPS", "check_steps", "run_steps", "set_up"]
+__all__ = ["SETUP", "STEPS", "asked_s", "check_steps", "run_steps", "set_up"]
 
 SETUP = "setup"
 """The setting of an environment that holds the steps."""
+
+
+def asked_s(task: Task) -> float:
+    """Seconds that the task's set-up steps may take by their own limits, beside the sandbox's reset.
+
+    Raises:
+        InvalidTask: a step is refused.
+    """
+    steps = check_steps(task.environment.settings.get(SETUP, []), f"task {task.id}: {SETUP}")
+    return sum(step.asked_s for step in steps)
 
 
 async def set_up(sandbox: Sandbox, task: Task) -> Start:

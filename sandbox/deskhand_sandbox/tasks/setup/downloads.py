@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import os
 import uuid
+from functools import partial
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -29,7 +30,13 @@ HOSTS_VARIABLE = "DESKHAND_DOWNLOAD_HOSTS"
 """Hosts near by that are asked, with commas between: "mirror.lan,127.0.0.1:8000"."""
 CONNECT_S = 5.0
 TOTAL_S = 300.0
+"""Longest that a task waits for a file …"""
+LONGEST_S = 3600.0
+"""… and that one is fetched for, though nobody waits any more: the next who asks has it."""
 LARGEST_BYTES = 1024 * 1024 * 1024
+
+_UNDER_WAY: dict[Path, asyncio.Task[bytes]] = {}
+"""Fetches of this process, by where their files are to lie."""
 
 
 class Downloads:
@@ -64,9 +71,12 @@ class Downloads:
                 pass
             except OSError as error:
                 raise InvalidTask(f"{place}, kept for {url}, cannot be read: {error.strerror}") from error
-        data = await self._fetch(url)
-        await asyncio.to_thread(_keep, fetched, data)
-        return data
+        try:
+            async with asyncio.timeout(TOTAL_S):
+                return await asyncio.shield(self._fetching(url, fetched))
+        except TimeoutError as error:
+            why = f"it takes longer than {TOTAL_S:g} s, and is fetched on: ask again later"
+            raise self._missing(url, why) from error
 
     def drop(self, unused_since_s: float) -> int:
         """Remove what was fetched and not used since then; how many files."""
@@ -92,11 +102,26 @@ class Downloads:
         except OSError as error:
             raise InvalidTask(f"{place} cannot be read: {error.strerror}") from error
 
+    def _fetching(self, url: str, place: Path) -> asyncio.Task[bytes]:
+        """The fetch of a file, under way already or begun now; it outlives who waits for it."""
+        known = _UNDER_WAY.get(place)
+        if known is not None and known.get_loop() is asyncio.get_running_loop():
+            return known
+        fetching = asyncio.create_task(self._fetch_and_keep(url, place))
+        _UNDER_WAY[place] = fetching
+        fetching.add_done_callback(partial(_over, place))
+        return fetching
+
+    async def _fetch_and_keep(self, url: str, place: Path) -> bytes:
+        data = await self._fetch(url)
+        await asyncio.to_thread(_keep, place, data)
+        return data
+
     async def _fetch(self, url: str) -> bytes:
         if urlsplit(url).scheme not in ("http", "https"):
             raise self._missing(url, "only http and https addresses are fetched")
         try:
-            async with asyncio.timeout(TOTAL_S):
+            async with asyncio.timeout(LONGEST_S):
                 asked = url
                 for _ in range(REDIRECTS + 1):
                     led_to = await self._asked(asked)
@@ -109,7 +134,7 @@ class Downloads:
             near = f"{HOSTS_VARIABLE} lists such hosts that are asked all the same"
             raise self._missing(url, f"{error}; {near}") from error
         except TimeoutError as error:
-            raise self._missing(url, f"it took longer than {TOTAL_S:g} s") from error
+            raise self._missing(url, f"it took longer than {LONGEST_S:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             raise self._missing(url, str(error) or type(error).__name__) from error
         raise self._missing(url, f"it leads from address to address, more than {REDIRECTS} times")
@@ -141,6 +166,13 @@ class Downloads:
 
     def _missing(self, url: str, why: str) -> InvalidTask:
         return InvalidTask(f"{url} cannot be downloaded ({why}): put the file at {self.place(url)}")
+
+
+def _over(place: Path, fetching: asyncio.Task[bytes]) -> None:
+    if _UNDER_WAY.get(place) is fetching:
+        del _UNDER_WAY[place]
+    if not fetching.cancelled():
+        fetching.exception()  # it was told to whoever waited
 
 
 def _proxy(url: str) -> str | None:

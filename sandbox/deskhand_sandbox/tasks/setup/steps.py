@@ -14,7 +14,7 @@ from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InvalidTask, UnknownName
 from deskhand_sandbox.tasks.guest import Guest
 from deskhand_sandbox.tasks.setup import programs, tabs, windows
-from deskhand_sandbox.tasks.setup.downloads import Downloads
+from deskhand_sandbox.tasks.setup.downloads import TOTAL_S, Downloads
 from deskhand_sandbox.tasks.setup.parameters import COMMAND, FLAG, MAP, NUMBER, TEXT, TEXTS, Kind, files
 from deskhand_sandbox.types import JsonValue, Wait
 
@@ -65,6 +65,8 @@ class StepKind:
     optional: Mapping[str, Kind] = field(default_factory=dict[str, Kind])
     in_browser: Callable[[Parameters], bool] = _never
     """Whether it works in a browser sandbox, which has no guest."""
+    asked_s: Callable[[Parameters], float] = lambda _: 0.0
+    """Seconds it may take by its own limits; 0 where it is done at once."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,6 +84,11 @@ class Step:
             InfrastructureError: it failed; says why.
         """
         await STEPS[self.type].run(context, self.parameters)
+
+    @property
+    def asked_s(self) -> float:
+        """Seconds it may take by its own limits."""
+        return STEPS[self.type].asked_s(self.parameters)
 
 
 def check_steps(value: object, where: str, *, kind: str | None = None) -> tuple[Step, ...]:
@@ -212,6 +219,10 @@ def _which(parameters: Parameters) -> dict[str, bool]:
     return {"strict": parameters.get("strict") is True, "by_class": parameters.get("by_class") is True}
 
 
+def _command_s(parameters: Parameters) -> float:
+    return programs.TIMEOUT_S + (programs.UNTIL_S if parameters.get("until") else 0.0)
+
+
 def _files(parameters: Parameters) -> list[dict[str, str]]:
     return cast("list[dict[str, str]]", parameters["files"])
 
@@ -227,23 +238,48 @@ _WINDOW: Mapping[str, Kind] = {"strict": FLAG, "by_class": FLAG}
 
 STEPS: Mapping[str, StepKind] = {
     "activate_window": StepKind(
-        run=_activate, needed={"window_name": TEXT}, optional=_WINDOW, in_browser=_always
+        run=_activate,
+        needed={"window_name": TEXT},
+        optional=_WINDOW,
+        asked_s=lambda _: windows.WAIT_S,
+        in_browser=_always,
     ),
-    "chrome_close_tabs": StepKind(run=_close_tabs, needed={"urls_to_close": TEXTS}),
-    "chrome_open_tabs": StepKind(run=_open_tabs, needed={"urls_to_open": TEXTS}, in_browser=_always),
+    "chrome_close_tabs": StepKind(
+        run=_close_tabs,
+        needed={"urls_to_close": TEXTS},
+        asked_s=lambda p: tabs.WAIT_S * (1 + len(_list(p["urls_to_close"]))),
+    ),
+    "chrome_open_tabs": StepKind(
+        run=_open_tabs,
+        needed={"urls_to_open": TEXTS},
+        asked_s=lambda p: tabs.WAIT_S * len(_list(p["urls_to_open"])),
+        in_browser=_always,
+    ),
     "close_window": StepKind(run=_close, needed={"window_name": TEXT}, optional=_WINDOW),
     "command": StepKind(
-        run=_execute, needed={"command": COMMAND}, optional=_RUNS, in_browser=_executes_script
+        run=_execute,
+        needed={"command": COMMAND},
+        optional=_RUNS,
+        asked_s=_command_s,
+        in_browser=_executes_script,
     ),
-    "download": StepKind(run=_download, needed={"files": files("url", "path")}),
+    "download": StepKind(
+        run=_download, needed={"files": files("url", "path")}, asked_s=lambda p: TOTAL_S * len(_files(p))
+    ),
     "execute": StepKind(
-        run=_execute, needed={"command": COMMAND}, optional=_RUNS, in_browser=_executes_script
+        run=_execute,
+        needed={"command": COMMAND},
+        optional=_RUNS,
+        asked_s=_command_s,
+        in_browser=_executes_script,
     ),
     "launch": StepKind(
         run=_launch, needed={"command": COMMAND}, optional={"shell": FLAG}, in_browser=_launches_browser
     ),
-    "open": StepKind(run=_open, needed={"path": TEXT}),
-    "sleep": StepKind(run=_sleep, needed={"seconds": NUMBER}, in_browser=_always),
+    "open": StepKind(run=_open, needed={"path": TEXT}, asked_s=lambda _: windows.WAIT_S),
+    "sleep": StepKind(
+        run=_sleep, needed={"seconds": NUMBER}, asked_s=lambda p: float(str(p["seconds"])), in_browser=_always
+    ),
     "upload_file": StepKind(run=_upload, needed={"files": files("local_path", "path")}),
     "write": StepKind(run=_write, needed={"path": TEXT, "content": TEXT}),
 }

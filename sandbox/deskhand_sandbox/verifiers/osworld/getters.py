@@ -11,6 +11,7 @@ from deskhand_sandbox.base import Capability
 from deskhand_sandbox.errors import InvalidTask, VerifierError
 from deskhand_sandbox.tasks.guest import UnreadableFile
 from deskhand_sandbox.tasks.setup import programs, tabs
+from deskhand_sandbox.tasks.setup.downloads import TOTAL_S
 from deskhand_sandbox.tasks.setup.steps import SetupContext
 from deskhand_sandbox.types import JsonValue
 from deskhand_sandbox.verifiers.osworld.values import File, Unusable, Value
@@ -34,6 +35,8 @@ class Getter:
     """Refuses settings it cannot use (InvalidTask), when the task is read."""
     in_browser: bool = True
     """Whether it works in a browser sandbox, which has no guest."""
+    asked_s: Callable[[Settings], float] = lambda _: 0.0
+    """Seconds it may take by its own limits; 0 where it is done at once."""
 
 
 async def _rule(context: SetupContext, settings: Settings) -> Value:
@@ -228,7 +231,7 @@ GETTERS: Mapping[str, Getter] = {
     "active_tab_info": Getter(_active_tab),
     "active_url_from_accessTree": Getter(_active_url),
     "cache_file": Getter(_cache_file, ("path",)),
-    "cloud_file": Getter(_cloud_file, ("path", "dest"), _paths),
+    "cloud_file": Getter(_cloud_file, ("path", "dest"), _paths, asked_s=lambda s: TOTAL_S * len(_paths(s))),
     "content_from_vm_file": Getter(
         _content, ("path", "file_type", "file_content"), _last_row_of_xlsx, in_browser=False
     ),

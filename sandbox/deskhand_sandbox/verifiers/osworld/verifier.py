@@ -20,6 +20,17 @@ class OsworldVerifier:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
 
+    @property
+    def asked_s(self) -> float:
+        """See `PatientVerifier`."""
+        evaluator = self._evaluator
+        got = [
+            each for one in evaluator.comparisons for each in (one.result, one.expected) if each is not None
+        ]
+        return sum(step.asked_s for step in evaluator.before) + sum(
+            GETTERS[str(each["type"])].asked_s(each) for each in got
+        )
+
     async def score(self, sandbox: Sandbox, *, answer: str | None) -> Outcome:
         """The verdict on the state as it is now; what the agent said plays no part.
 

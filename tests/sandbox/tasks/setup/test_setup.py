@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager
@@ -17,8 +18,17 @@ from deskhand_sandbox.errors import InfrastructureError, InvalidTask
 from deskhand_sandbox.registry import create_backend
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.guest import Guest, Ran
-from deskhand_sandbox.tasks.setup import SETUP, check_steps, run_steps, set_up, windows
-from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, HOSTS_VARIABLE, Downloads
+from deskhand_sandbox.tasks.setup import (
+    SETUP,
+    asked_s,
+    check_steps,
+    programs,
+    run_steps,
+    set_up,
+    tabs,
+    windows,
+)
+from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, HOSTS_VARIABLE, TOTAL_S, Downloads
 from deskhand_sandbox.tasks.setup.steps import SetupContext
 from deskhand_sandbox.types import EnvironmentSpec, JsonValue, Task, VerifierSpec
 
@@ -69,6 +79,23 @@ async def test_files_commands_and_windows(desktop: Sandbox) -> None:
     assert "two words" in (await guest.run("ls")).out
     windows = (await guest.run("wmctrl -l")).out
     assert "Second one" in windows and "note.txt" in windows and "First one" not in windows
+
+
+async def test_steps_say_how_long_they_may_take() -> None:
+    two = [{"url": f"http://files.invalid/{name}", "path": name} for name in "ab"]
+    task = desk(
+        step("download", files=two),
+        step("sleep", seconds=7.5),
+        step("execute", command="true"),
+        step("execute", command="true", until={"returncode": 0}),
+        step("chrome_open_tabs", urls_to_open=["a", "b", "c"]),
+        step("write", path="a", content="b"),
+    )
+    waits_s = 3 * tabs.WAIT_S
+    assert asked_s(task) == 2 * TOTAL_S + 7.5 + 2 * programs.TIMEOUT_S + programs.UNTIL_S + waits_s
+    assert asked_s(desk()) == 0
+    with pytest.raises(InvalidTask, match="set/up"):
+        asked_s(desk(step("sleep")))
 
 
 async def test_a_window_without_a_title_counts(desktop: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,6 +247,33 @@ async def test_downloads_are_kept(site: str, tmp_path: Path) -> None:
     assert str(downloads.place(f"{site}/missing")) in str(missing.value)
     with pytest.raises(InvalidTask, match="only http"):
         await downloads.get("file:///etc/passwd")
+
+
+async def test_a_file_that_takes_too_long_is_there_for_the_next_who_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on, asked = asyncio.Event(), list[str]()
+
+    async def slow(self: Downloads, url: str) -> bytes:
+        asked.append(url)
+        await goes_on.wait()
+        return b"bytes"
+
+    monkeypatch.setattr(Downloads, "_asked", slow)
+    url = "http://files.invalid/slow"
+    given_up = asyncio.create_task(Downloads(tmp_path).get(url))
+    await asyncio.sleep(0.05)
+    given_up.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+    with monkeypatch.context() as patch:
+        patch.setattr("deskhand_sandbox.tasks.setup.downloads.TOTAL_S", 0.01)
+        with pytest.raises(InvalidTask, match=r"longer than 0\.01 s, and is fetched on"):
+            await Downloads(tmp_path).get(url)
+    goes_on.set()
+    assert await Downloads(tmp_path).get(url) == b"bytes"
+    assert Downloads(tmp_path).place(url).read_bytes() == b"bytes"
+    assert asked == [url]
 
 
 async def test_each_download_is_written_to_a_draft_of_its_own(

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.base import PatientVerifier, Sandbox
 from deskhand_sandbox.errors import InvalidTask, VerifierError
 from deskhand_sandbox.registry import create_backend
 from deskhand_sandbox.tasks import guest
 from deskhand_sandbox.tasks.guest import Guest
 from deskhand_sandbox.tasks.setup import set_up, tabs, windows
-from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, Downloads
+from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, TOTAL_S, Downloads
 from deskhand_sandbox.types import EnvironmentSpec, Outcome, Run, Task, VerifierSpec
 from deskhand_sandbox.verifiers.osworld import create
 from deskhand_sandbox.verifiers.osworld.metrics import METRICS, records
@@ -53,6 +53,18 @@ def rule(**rules: Any) -> dict[str, Any]:
 
 COMMAND = {"type": "vm_command_line", "command": ["cat", "/home/agent/box/a.txt"]}
 RIGHT = {"func": "exact_match", "result": COMMAND, "expected": rule(expected="one\n")}
+
+
+async def test_it_says_how_long_its_own_steps_may_take() -> None:
+    steps = [{"type": "sleep", "parameters": {"seconds": 3}}]
+    cloud = {"type": "cloud_file", "path": "http://files.invalid/a", "dest": "a"}
+    file = {"type": "vm_file", "path": "/a", "dest": "a"}
+    verifier = create(
+        evaluator={"func": "compare_text_file", "result": file, "expected": cloud, "postconfig": steps}
+    )
+    assert isinstance(verifier, PatientVerifier)
+    assert verifier.asked_s == 3 + TOTAL_S
+    assert create(evaluator={"func": "infeasible"}).asked_s == 0
 
 
 async def test_getters(desktop: Sandbox) -> None:
