@@ -272,7 +272,7 @@ async def test_a_file_that_takes_too_long_is_there_for_the_next_who_asks(
             await Downloads(tmp_path).get(url)
     goes_on.set()
     assert await Downloads(tmp_path).get(url) == b"bytes"
-    assert Downloads(tmp_path).place(url).read_bytes() == b"bytes"
+    assert Downloads(tmp_path).fetched(url).read_bytes() == b"bytes"
     assert asked == [url]
 
 
