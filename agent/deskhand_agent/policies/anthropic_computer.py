@@ -88,6 +88,11 @@ class AnthropicComputerPolicy:
         """What it is shown in place of turns no longer shown."""
         return self.settings.memory
 
+    @property
+    def reads_tree(self) -> bool:
+        """See `TreeReader`."""
+        return self.memory.reads_tree
+
     async def act(self, context: Context) -> Decision:
         """One reply, read as actions, as the end, or as the summary it was asked for.
 

@@ -55,6 +55,11 @@ class OpenAIPolicy:
         """What it is shown in place of turns no longer shown."""
         return self.settings.memory
 
+    @property
+    def reads_tree(self) -> bool:
+        """See `TreeReader`."""
+        return self.memory.reads_tree
+
     async def act(self, context: Context) -> Decision:
         """One reply, read as actions or as the summary it was asked for; a void turn when it holds none.
 
