@@ -13,12 +13,12 @@ import os
 import uuid
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
 from deskhand_sandbox.errors import InvalidAction, InvalidTask
-from deskhand_sandbox.tools.fetch import REDIRECTS, ask
+from deskhand_sandbox.tools.addresses import way_out
+from deskhand_sandbox.tools.fetch import REDIRECTS, ask, client_by
 from deskhand_sandbox.tools.policy import Policy
 
 FOLDER_VARIABLE = "DESKHAND_DOWNLOADS"
@@ -98,15 +98,10 @@ class Downloads:
 
     async def _asked(self, url: str) -> bytes | str:
         """The file at an address, or where it leads."""
-        proxy = _proxy(url)
-        policy = Policy(rules=("allow",), neighbours=proxy is not None, trusted=_trusted())
-        async with httpx.AsyncClient(
-            timeout=httpx.Timeout(60.0, connect=CONNECT_S),
-            # of the environment its certificates; its proxy was chosen with the policy, once
-            verify=httpx.create_ssl_context(),
-            trust_env=False,
-            proxy=proxy,
-        ) as client:
+        proxy = way_out(url)
+        neighbours = "named" if proxy is None else "allow"
+        policy = Policy(rules=("allow",), neighbours=neighbours, trusted=_trusted())
+        async with client_by(proxy, httpx.Timeout(60.0, connect=CONNECT_S)) as client:
             answer = await ask(client, url, "GET", {}, "", policy)
             try:
                 if answer.has_redirect_location:
@@ -123,16 +118,6 @@ class Downloads:
 
     def _missing(self, url: str, why: str) -> InvalidTask:
         return InvalidTask(f"{url} cannot be downloaded ({why}): put the file at {self.place(url)}")
-
-
-def _proxy(url: str) -> str | None:
-    """The proxy of the environment that asks this address; None: this machine does."""
-    parts = urlsplit(url)
-    if proxy_bypass(parts.netloc.rpartition("@")[2]):
-        return None
-    known = getproxies()
-    found = known.get(parts.scheme) or known.get("all")
-    return f"http://{found}" if found and "://" not in found else found
 
 
 def _trusted() -> tuple[str, ...]:
