@@ -12,11 +12,15 @@ from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.prompting import decode_reply, longest_prompt, tokenise_reply
 from deskhand_agent.policies.local import LocalPolicy
+from deskhand_agent.policies.scripted import ScriptedPolicy
+from deskhand_agent.worker import Job, run_episodes
 from deskhand_flywheel.prm.examples import read_steps
 from deskhand_flywheel.replay import render_replay
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.base import Sandbox
+from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.registry import create_backend
+from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import EnvironmentSpec, Limits, Outcome, Split, Task, VerifierSpec
 from deskhand_trainer.rollouts import episode_of
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
@@ -89,3 +93,17 @@ async def test_the_record_has_the_very_prompts_of_a_rollout(
         assert [sample.prompt_ids for sample in samples] == shown
         assert [sample.images for sample in samples] == [request.images for request in requests]
     assert 'button \\"Go on\\"' in render_replay(kept)
+
+
+@pytest.mark.parametrize("trees", [True, False])
+async def test_an_oracle_records_trees_for_whoever_is_to_read_them(
+    tiny: ModelBundle, store: Store, trees: bool
+) -> None:
+    tiny.memory = WindowMemory(screens="tree")
+    jobs = [Job(task=make_task("fake/press-button", 1), split=Split.TRAIN)]
+    async with SandboxManager({"fake": PoolSettings(max_sandboxes=1)}) as source:
+        await run_episodes(jobs, source=source, policy=ScriptedPolicy(reads_tree=trees), sink=store)
+    [played] = await store.trajectory_ids()
+    for sample in samples_from_trajectories([await store.trajectory(played, images=True)], tiny):
+        assert (len(sample.images) == 0) is trees
+        assert ("On the screen:" in decode_reply(tiny, sample.prompt_ids)) is trees
