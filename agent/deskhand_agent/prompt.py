@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from deskhand_agent.coordinates import Frames
 from deskhand_agent.formats import Format
 from deskhand_agent.grammar import format_reply
-from deskhand_agent.memory import Screens, WindowMemory, memory_of
+from deskhand_agent.memory import WindowMemory, memory_of
 from deskhand_agent.memory.base import newest_within
 from deskhand_agent.memory.room import LINES_IN_ROOM, clipped, each_within, fair_share, size
 from deskhand_agent.memory.summary import SUMMARISE
+from deskhand_agent.trees import in_frame, shortened, tells
 from deskhand_agent.types import Context, Step
 from deskhand_sandbox.types import Image, Observation
 
 MAX_OUTPUT_CHARS = 4000
 """Longest stretch of a command's or tool's output shown; the middle is left out beyond it."""
+ON_THE_SCREEN = "On the screen:"
+"""What stands before an accessibility tree."""
 NOTES = "Your notes from earlier tasks here:"
 """What stands before notes of earlier episodes."""
 MANY = 10**9
@@ -48,8 +51,17 @@ class ImageSegment:
 
 
 Segment: TypeAlias = Text | ImageSegment
-Clip: TypeAlias = Callable[[str], str]
-"""Cuts one part of a prompt to its length."""
+
+
+class Clip(Protocol):
+    """Cuts one part of a prompt to its length."""
+
+    def __call__(self, text: str, cut: Callable[[str, int], str] = clipped, /) -> str:
+        """
+        Args:
+            cut: makes the part fit into so many bytes.
+        """
+        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,12 +91,12 @@ def build_prompt(
 
     The memory says what of the past is shown. The latest of those turns are a user message with the screen
     and an assistant message with the reply; the ones before stand as numbered lines of text in the first user
-    message, after what the model wrote in place of turns. A screen is its screenshot, or what its terminal
-    says, as the memory has it. Where all the text has more bytes than the memory allows, whatever is longest
-    is cut.
+    message, after what the model wrote in place of turns. A screen is its screenshot, what its terminal says,
+    or its accessibility tree, as the memory has it. Where all the text has more bytes than the memory allows,
+    whatever is longest is cut.
 
     Args:
-        coordinates: the frame past actions are written in, the one the model itself writes.
+        coordinates: the frame that past actions and trees are written in, the one the model itself writes.
         system: the system message; none when empty.
         form: how the task is told and past replies were said; None: in our own words.
         thoughts: past replies keep their thoughts.
@@ -113,11 +125,11 @@ def build_prompt(
         )
         said: list[PromptMessage] = []
         for step in shown:
-            said.append(_user(text, step.observation, memory.screens, clip))
+            said.append(_user(text, step.observation, memory, coordinates, clip))
             said.append(_assistant(clip(_said(step, coordinates, form, thoughts=thoughts))))
             result = clip(_result(step, coordinates))
             text = f"{result}\n" if result else ""
-        return [*said, _user(text, context.observation, memory.screens, clip)]
+        return [*said, _user(text, context.observation, memory, coordinates, clip)]
 
     kept = newest_within(each_within(lines, memory.action_chars), memory.action_chars)
     numbered = [f"{n}. {line}\n" for n, line in enumerate(kept, start=first - len(kept))]
@@ -158,7 +170,7 @@ def _within(
     """
     parts: list[int] = []
 
-    def noted(text: str) -> str:
+    def noted(text: str, _: Callable[[str, int], str] = clipped, /) -> str:
         parts.append(size(text))
         return text
 
@@ -170,7 +182,7 @@ def _within(
     share = fair_share(parts, sum(parts) - over - size(_left_out(MANY)))
     while sum(size(line) for line in lines) > share:
         lines = lines[1:]
-    return messages(lines, lambda text: clipped(text, share))
+    return messages(lines, lambda text, cut=clipped, /: cut(text, share))
 
 
 def _opening(instruction: str, written: Sequence[tuple[str, str]], dropped: int, lines: Sequence[str]) -> str:
@@ -213,17 +225,28 @@ def _assistant(reply: str) -> PromptMessage:
     return PromptMessage(role="assistant", segments=(Text(text=reply),))
 
 
-def _user(text: str, observation: Observation, screens: Screens, clip: Clip) -> PromptMessage:
+def _user(
+    text: str, observation: Observation, memory: WindowMemory, coordinates: Frames, clip: Clip
+) -> PromptMessage:
     if observation.dialog is not None:
         text += f"Dialog: {clip(observation.dialog)}\n"
     if observation.output is not None:
         text += f"Output:\n{clip(_shortened(observation.output))}\n"
-    terminal = observation.terminal if screens != "picture" else None
+    terminal = observation.terminal if memory.screens != "picture" else None
     if terminal is not None:
         text += f"{clip(terminal)}\n"
-    picture = ImageSegment(image=observation.screenshot)
-    shown: tuple[Segment, ...] = () if terminal is not None and screens == "text" else (picture,)
+    tree = observation.text_tree if memory.reads_tree else None
+    if tree:
+        text += f"{ON_THE_SCREEN}\n{_tree(tree, observation, memory, coordinates, clip)}\n"
+    told = (memory.screens == "text" and terminal is not None) or (memory.screens == "tree" and tells(tree))
+    shown: tuple[Segment, ...] = () if told else (ImageSegment(image=observation.screenshot),)
     return PromptMessage(role="user", segments=(Text(text=text), *shown) if text else shown)
+
+
+def _tree(tree: str, observation: Observation, memory: WindowMemory, coordinates: Frames, clip: Clip) -> str:
+    whole = in_frame(tree, coordinates.frame(observation.size_px))
+    bounded = shortened(whole, memory.tree_bytes) if memory.tree_bytes else whole
+    return clip(bounded, lambda text, longest: text if size(text) <= longest else shortened(whole, longest))
 
 
 def _shortened(text: str) -> str:

@@ -21,6 +21,7 @@ from deskhand_agent.types import (
     Proposal,
     Review,
     ReviewVerdict,
+    reads_tree,
 )
 from deskhand_sandbox.types import Action
 
@@ -62,6 +63,7 @@ class ReviewedPolicy:
         """
         self.id = policy.id
         self.reads_state = isinstance(policy, Oracle) and policy.reads_state
+        self.reads_tree = reads_tree(policy)
         self._policy, self._reviewer, self._wait_s = policy, reviewer, wait_s
 
     async def act(self, context: Context) -> Decision:

@@ -22,6 +22,7 @@ from deskhand_agent.types import (
     Policy,
     Review,
     ReviewVerdict,
+    reads_tree,
 )
 
 
@@ -43,6 +44,7 @@ class SteeredPolicy:
         """
         self.id = policy.id
         self.reads_state = isinstance(policy, Oracle) and policy.reads_state
+        self.reads_tree = reads_tree(policy)
         self._policy, self._controls, self._model_s = policy, controls, model_s
 
     async def act(self, context: Context) -> Decision:

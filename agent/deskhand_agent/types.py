@@ -200,6 +200,21 @@ class Patient(Policy, Protocol):
 
 
 @runtime_checkable
+class TreeReader(Policy, Protocol):
+    """A policy that may be shown accessibility trees: its screens are then observed with them."""
+
+    @property
+    def reads_tree(self) -> bool:
+        """Whether it is."""
+        ...
+
+
+def reads_tree(policy: Policy) -> bool:
+    """Whether a policy is shown accessibility trees."""
+    return isinstance(policy, TreeReader) and policy.reads_tree
+
+
+@runtime_checkable
 class Connected(Policy, Protocol):
     """A policy behind an API: to be closed when it is done with."""
 

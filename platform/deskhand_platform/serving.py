@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import uvicorn
@@ -95,10 +95,11 @@ def listen(host: str, port: int) -> socket.socket:
 
 def sandbox_host(settings: Settings) -> StartHost:
     """How this platform starts its sandbox host."""
-    pool = PoolSettings(max_sandboxes=settings.sandbox.max_sandboxes)
-    host = HostSettings(
-        kinds=dict.fromkeys(settings.sandbox.kinds, pool), state_folder=settings.home / "sandboxes"
-    )
+    wanted = settings.sandbox
+    pools = dict.fromkeys(wanted.kinds, PoolSettings(max_sandboxes=wanted.max_sandboxes))
+    if "browser" in pools:
+        pools["browser"] = replace(pools["browser"], settings={"neighbours": wanted.neighbours})
+    host = HostSettings(kinds=pools, state_folder=settings.home / "sandboxes")
     return lambda: start_host(host)
 
 

@@ -26,6 +26,7 @@ from pydantic_settings import (
 from deskhand_platform.errors import SettingsError
 from deskhand_sandbox.errors import near_ones
 from deskhand_sandbox.logs import Form
+from deskhand_sandbox.tools.policy import Neighbours
 
 DEFAULT_PORT = 8420
 PREFIX = "DESKHAND_"
@@ -40,6 +41,9 @@ class SandboxSettings(BaseModel):
     """Kinds of sandbox it lends."""
     max_sandboxes: Annotated[int, Field(ge=1, le=512)] = 16
     """Sandboxes of one kind alive at once."""
+    neighbours: Neighbours = "named"
+    """Whether browsers reach this machine and its networks: only hosts that a task names ("named"), not at
+    all ("deny"), or like any other place, cloud metadata included ("allow")."""
 
 
 class WorkerSettings(BaseModel):

@@ -59,7 +59,7 @@ class StubSandbox(Sandbox):
         self.id, self.kind = id_, kind
         self.troubles = troubles
         """"reset" to trouble, "act" to {number of the action: trouble}."""
-        self.clicks = self.acted = self.wanted = 0
+        self.clicks = self.acted = self.wanted = self.looks = 0
         self.resets: list[Task] = []
         self.actions: list[DeviceAction] = []
         self.closed = False
@@ -72,7 +72,8 @@ class StubSandbox(Sandbox):
         return Start(instruction=f"Click {task.seed} times", observation=observation("start"))
 
     async def observe(self, *, text_tree: bool = False) -> Observation:
-        return observation(str(self.acted))
+        self.looks += 1
+        return observation(str(self.acted), text_tree=f'text "{self.acted}"' if text_tree else None)
 
     async def act(self, action: DeviceAction) -> Observation:
         number, self.acted = self.acted, self.acted + 1

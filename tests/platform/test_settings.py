@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deskhand_platform.errors import SettingsError
+from deskhand_platform.serving import sandbox_host
 from deskhand_platform.settings import load_settings
 
 
@@ -17,6 +19,17 @@ def test_arguments_beat_environment_beats_file(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("DESKHAND_WORKER__SLOTS", "6")
     assert (load_settings().port, load_settings().worker.slots) == (1002, 6)
     assert load_settings(port=1003).port == 1003
+
+
+def test_browsers_of_the_platform_are_told_of_what_is_near(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deskhand_platform.serving.start_host", lambda host: host)
+    for told, expected in (({}, "named"), ({"neighbours": "deny"}, "deny")):
+        host: Any = sandbox_host(load_settings(home=tmp_path, sandbox=told))()
+        assert {name: dict(pool.settings) for name, pool in host.kinds.items()} == {
+            "browser": {"neighbours": expected}, "desktop": {}, "fake": {}, "world": {},
+        }  # fmt: skip
 
 
 def test_everything_lies_in_a_private_home(tmp_path: Path) -> None:
@@ -35,6 +48,7 @@ def test_everything_lies_in_a_private_home(tmp_path: Path) -> None:
         ("worker: [", "cannot be read"),
         ("- port: 1", "config.yaml has to be a mapping"),
         ("a port", "config.yaml has to be a mapping"),
+        ("sandbox: {neighbours: all}", "sandbox.neighbours"),
         ("since: 2026-13-45", "cannot be read"),
     ],
 )

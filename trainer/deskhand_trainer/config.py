@@ -73,6 +73,8 @@ class PpoConfig:
     and no round starts from it."""
     screens: Screens | None = None
     """What the policy is shown of a screen, from now on; None: what it was (a fresh one: the picture)."""
+    tree_bytes: int | None = field(default=None, metadata=bounds(0, 10_000_000))
+    """Most bytes of a tree among `screens`, from now on; 0: all; None: what it was (a fresh one: 8192)."""
     screenshots: int | None = field(default=None, metadata=bounds(1, 64))
     """How many of the latest screens it is shown whole, from now on; None: what it was (a fresh one: 1)."""
     memory: Strategy | None = None
@@ -93,8 +95,7 @@ class PpoConfig:
     """Longest plan, from now on: it says what to do next, and a frozen executor does it (AgentFlow); 0: it
     acts itself; None: what it was (a fresh one: 0)."""
     executor: str = ""
-    """Id of the policy that carries plans out; none: the one that did before, else the policy the run begins
-    with, as it is then."""
+    """Id of who carries plans out; none: who did before, else the policy that the run begins with."""
     algorithm: Literal["ppo", "reinforce", "rejection", "cloning"] = "ppo"
     """"reinforce": no ratio, and none to correct `epochs` above 1; "rejection": clone the policy's own
     successes; "cloning": clone the oracle's episodes."""

@@ -14,7 +14,7 @@ from deskhand_agent.branching import Branching
 from deskhand_agent.models.engine_pool import EnginePool
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
-from deskhand_agent.types import Trajectory, Watcher
+from deskhand_agent.types import Trajectory, Watcher, reads_tree
 from deskhand_agent.worker import Job, WorkerSettings, WorkerStats
 from deskhand_flywheel.trajectories import MAX_PAGE
 from deskhand_flywheel.types import JudgeTrouble, TrajectoryFilter, TrajectoryPage
@@ -255,7 +255,7 @@ class Gatherer:
                 jobs_of(ranges, labels=labels, group_size=config.group_size, turn_limits=self._turn_limits()),
                 store=self._s.store,
                 labels=labels,
-                policy=ScriptedPolicy() if oracle else self._policy,
+                policy=ScriptedPolicy(reads_tree=reads_tree(self._policy)) if oracle else self._policy,
                 source=self._s.source,
                 settings=self._worker(
                     attempts=1 if oracle else config.attempts,

@@ -24,6 +24,9 @@ class CollectConfig:
     """Also tasks that nothing is known to solve."""
     policy: Literal["scripted", "local"] = "scripted"
     """"scripted" gives oracle demonstrations, "local" works with `RunSpec.policy_in`."""
+    trees: bool = False
+    """Oracles' screens are recorded with their accessibility trees, for policies whose `screens` have them; a
+    policy's own are where it reads them."""
     episodes_per_task: int = field(default=256, metadata=bounds(1, 1_000_000))
     tries: int = field(default=1, metadata=bounds(1, 64))
     """At each of them: other replies from the same start state."""

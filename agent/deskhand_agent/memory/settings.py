@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-Screens: TypeAlias = Literal["picture", "text", "both"]
-"""How a screen is shown: its screenshot, its terminal as text, or the one after the other. A screen without a
-terminal is shown as a picture whatever was chosen."""
+Screens: TypeAlias = Literal["picture", "text", "both", "tree", "tree_and_picture"]
+"""How a screen is shown: its screenshot, its terminal as text, or the one after the other; or its
+accessibility tree, alone or before its screenshot, and its terminal too where it has one. A screen without
+that text is shown as a picture whatever was chosen."""
 
 Strategy: TypeAlias = Literal["window", "summary", "episodic", "constant", "operations"]
 """What stands in place of turns that are no longer shown: see the module of the same name."""
@@ -46,12 +47,16 @@ class WindowMemory:
     above. A text has no more tokens than bytes, so this bounds tokens whatever the page, the terminal or the
     user says, and for every model alike."""
 
+    tree_bytes: int = 8192
+    """Most bytes of an accessibility tree that is shown: beyond it what is off the screen is left out, then
+    what comes last, and counted; 0: no bound but the sandbox's."""
+
     def __post_init__(self) -> None:
         if self.n_screenshots < 1:
             raise ValueError(
                 f"n_screenshots is {self.n_screenshots}: the current one is always shown, so give 1 or more"
             )
-        for name in ("action_chars", "notes_chars", "plan_tokens"):
+        for name in ("action_chars", "notes_chars", "plan_tokens", "tree_bytes"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} is {getattr(self, name)}: give 0 or more")
         if self.summary_after < 0 or self.summary_tokens < 1:
@@ -82,6 +87,11 @@ class WindowMemory:
         if self.strategy == "constant" and self.plan_tokens:
             raise ValueError("plan_tokens: a plan has no thought, which is all that a constant memory keeps")
 
+    @property
+    def reads_tree(self) -> bool:
+        """Whether accessibility trees are shown."""
+        return self.screens in ("tree", "tree_and_picture")
+
     def told(self, **changes: Any) -> WindowMemory:
         """The same with some fields changed; those that are None stay.
 
@@ -106,4 +116,5 @@ class WindowMemory:
         without += ["strategy"] if self.strategy in ("window", "summary") else []
         without += [] if self.strategy in ("episodic", "operations") else ["notes_chars"]
         without += [] if self.text_bytes else ["text_bytes"]
+        without += [] if self.reads_tree else ["tree_bytes"]
         return {name: part for name, part in asdict(self).items() if name not in without}

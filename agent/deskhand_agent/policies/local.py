@@ -10,7 +10,7 @@ from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.prompting import decode_reply, prompt_of
 from deskhand_agent.prompt import PLAN, SUMMARISE, summary_due
-from deskhand_agent.types import Context, Decision, Execution, Policy
+from deskhand_agent.types import Context, Decision, Execution, Policy, reads_tree
 
 
 class LocalPolicy:
@@ -55,6 +55,11 @@ class LocalPolicy:
                 f"plan_tokens is {self.memory.plan_tokens}: a model that plans needs an executor, and no "
                 "other has one"
             )
+
+    @property
+    def reads_tree(self) -> bool:
+        """See `TreeReader`; whoever carries its plans out sees the same screens."""
+        return self.memory.reads_tree or (self._executor is not None and reads_tree(self._executor))
 
     async def act(self, context: Context) -> Decision:
         """Decide one turn; see `Policy.act`."""

@@ -60,6 +60,11 @@ class OpenAIPolicy:
         """See `Patient`."""
         return self.settings.longest_s
 
+    @property
+    def reads_tree(self) -> bool:
+        """See `TreeReader`."""
+        return self.memory.reads_tree
+
     async def act(self, context: Context) -> Decision:
         """One reply, read as actions or as the summary it was asked for; a void turn when it holds none.
 

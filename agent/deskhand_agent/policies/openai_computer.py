@@ -78,6 +78,11 @@ class OpenAIComputerPolicy:
         """See `Patient`."""
         return self.settings.longest_s
 
+    @property
+    def reads_tree(self) -> bool:
+        """See `TreeReader`."""
+        return self.memory.reads_tree
+
     async def act(self, context: Context) -> Decision:
         """One reply, read as actions, as the end, or as the summary it was asked for.
 

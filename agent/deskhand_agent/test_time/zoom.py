@@ -50,7 +50,10 @@ def zoomed(action: Zoom, screen: Observation) -> Observation:
             part = picture.convert("RGB").resize(size, Picture.Resampling.LANCZOS, box=region)
     except (OSError, SyntaxError, ValueError, Picture.DecompressionBombError) as error:
         raise InfrastructureError(f"the screenshot is not a readable picture: {error}") from error
-    return replace(screen, screenshot=encoded(part), region=region, output=None, settled_ms=0.0)
+    # a tree has places in pixels of the whole screen
+    return replace(
+        screen, screenshot=encoded(part), region=region, text_tree=None, output=None, settled_ms=0.0
+    )
 
 
 def _region(start: Point, end: Point, size_px: tuple[int, int]) -> Region:

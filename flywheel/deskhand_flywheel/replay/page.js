@@ -118,7 +118,8 @@ function spoken(action) {
 
 function panel(frame) {
   const nodes = frame.step ? stepPanel(frame.step) : [make("h2", "", "End"), ...endPanel()];
-  for (const [title, text] of [["Output", frame.seen.output], ["Terminal", frame.seen.terminal]]) {
+  const { output, terminal, text_tree: tree } = frame.seen;
+  for (const [title, text] of [["Output", output], ["Terminal", terminal], ["Accessibility tree", tree]]) {
     if (text) nodes.push(make("h3", "", title), make("pre", "", text));
   }
   at("panel").replaceChildren(...nodes);

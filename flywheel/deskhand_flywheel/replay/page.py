@@ -164,6 +164,7 @@ def _observation(observation: Observation) -> _Json:
         "url": observation.url,
         "output": observation.output,
         "terminal": observation.terminal,
+        "text_tree": observation.text_tree,
     }
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import cast
 
 try:
@@ -31,7 +32,9 @@ from deskhand_sandbox.errors import (
     SandboxDied,
     SandboxTimeout,
 )
+from deskhand_sandbox.tools.addresses import on_loopback, places
 from deskhand_sandbox.tools.offer import Tool, check_schema, told
+from deskhand_sandbox.tools.policy import Policy
 from deskhand_sandbox.tools.program import Program, RunsPrograms
 from deskhand_sandbox.tools.settings import ToolServer
 from deskhand_sandbox.types import JsonValue
@@ -52,15 +55,17 @@ BREAKS = (OSError, httpx2.HTTPError, anyio.BrokenResourceError, anyio.ClosedReso
 class Connection:
     """One server, from `open` to `close`. Calls may come from any task: the SDK's own live in one of ours."""
 
-    def __init__(self, server: ToolServer, inside: RunsPrograms | None) -> None:
+    def __init__(self, server: ToolServer, inside: RunsPrograms | None, policy: Policy | None = None) -> None:
         """
         Args:
             inside: where its program is started; None where it has none.
+            policy: what of the network its address may be; None: the internet and this machine's loopback.
         """
         self.server = server
         self.tools: Mapping[str, Tool] = {}
         """What it offers, by the full name."""
         self._inside = inside
+        self._policy = policy or Policy(rules=("allow",))
         self._program: Program | None = None
         self._client: Client | None = None
         self._living: asyncio.Task[None] | None = None
@@ -154,8 +159,10 @@ class Connection:
         server = self.server
         if not server.program:
             timeout = httpx2.Timeout(START_S, read=None)  # calls have a deadline of their own
+            way = _AsFound(self._policy)
+            await way.place(httpx2.URL(server.url))
             async with httpx2.AsyncClient(
-                headers=dict(server.headers), timeout=timeout, trust_env=False
+                headers=dict(server.headers), timeout=timeout, trust_env=False, transport=way
             ) as http:
                 yield cast("Transport", streamable_http_client(server.url, http_client=http))
             return
@@ -205,6 +212,34 @@ class Connection:
         return f": {words}" if words else ""
 
 
+class _AsFound(httpx2.AsyncHTTPTransport):
+    """Connects to hosts as they were found and may be, each time anew: what a name says later is looked at
+    again, and so is where a server leads."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__()
+        self._policy = policy
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        host = request.url.host
+        address, port = await self.place(request.url)
+        request.extensions = {**request.extensions, "sni_hostname": host}
+        request.url = request.url.copy_with(host=address, port=port)
+        return await super().handle_async_request(request)
+
+    async def place(self, url: httpx2.URL) -> tuple[str, int]:
+        """
+        Raises:
+            InvalidAction: it may not be reached.
+            OSError: nobody knows the host.
+        """
+        host, port = url.host, url.port or (443 if url.scheme == "https" else 80)
+        policy = replace(self._policy, trusted=(host,)) if on_loopback(host) else self._policy
+        if not on_loopback(host) and not policy.allows(host, port):
+            raise InvalidAction(f"the network policy does not allow {host}:{port}")
+        return (await places(host, port, policy))[0]
+
+
 @asynccontextmanager
 async def lines(program: Program) -> AsyncGenerator[object]:
     """MCP's stdio transport over a program, which is neither started nor ended here."""
@@ -246,5 +281,7 @@ def _reason(living: asyncio.Task[None], what: str, said: str, *, program: bool) 
         if program:
             return InvalidTask(f"{what} did not start{said or f': {why}'}")
         return InfrastructureError(f"{what} does not answer: {why}")
+    if isinstance(error, InvalidAction):  # of an address that may not be asked
+        return InvalidTask(f"{what} may not be asked: {error}")
     assert error is not None
     return error

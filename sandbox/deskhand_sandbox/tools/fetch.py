@@ -7,13 +7,12 @@ looked up once, compared with the policy, and connected to as it was found.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-import socket
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 
 from deskhand_sandbox.errors import InvalidAction
+from deskhand_sandbox.tools.addresses import places, way_out
 from deskhand_sandbox.tools.policy import Policy
 from deskhand_sandbox.types import Fetch
 
@@ -25,7 +24,6 @@ OWN_HEADERS = frozenset({"connection", "content-length", "host", "transfer-encod
 """What follows from the address and the body."""
 SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 """What is meant for the place it was first sent to."""
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 async def fetch(action: Fetch, policy: Policy) -> str:
@@ -37,24 +35,22 @@ async def fetch(action: Fetch, policy: Policy) -> str:
     if own := sorted(name for name in action.headers if name.lower() in OWN_HEADERS):
         raise InvalidAction(f"the header {own[0]} follows from the address and the body: leave it out")
     url, method, body, headers = action.url.strip(), action.method, action.body, dict(action.headers)
-    trusting = policy.neighbours and not policy.restricts
     try:
-        async with (
-            asyncio.timeout(FETCH_S),
-            httpx.AsyncClient(timeout=FETCH_S, trust_env=trusting) as client,
-        ):
+        async with asyncio.timeout(FETCH_S):
             for _ in range(REDIRECTS + 1):
-                answer = await ask(client, url, method, headers, body, policy)
-                try:
-                    if not answer.has_redirect_location:
-                        return await _told(answer)
-                    before, url = url, urljoin(url, answer.headers["Location"])
-                    if answer.status_code not in (307, 308) and method != "HEAD":
-                        method, body = "GET", ""
-                    if urlsplit(before)[:2] != urlsplit(url)[:2]:
-                        headers = {name: each for name, each in headers.items() if not _secret(name)}
-                finally:
-                    await answer.aclose()
+                proxy = None if policy.restricts else way_out(url)
+                async with client_by(proxy, FETCH_S) as client:
+                    answer = await ask(client, url, method, headers, body, policy, relayed=proxy is not None)
+                    try:
+                        if not answer.has_redirect_location:
+                            return await _told(answer)
+                        before, url = url, urljoin(url, answer.headers["Location"])
+                    finally:
+                        await answer.aclose()
+                if answer.status_code not in (307, 308) and method != "HEAD":
+                    method, body = "GET", ""
+                if urlsplit(before)[:2] != urlsplit(url)[:2]:
+                    headers = {name: each for name, each in headers.items() if not _secret(name)}
     except TimeoutError:
         raise InvalidAction(f"{action.url} did not answer within {FETCH_S:g} s") from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
@@ -63,10 +59,26 @@ async def fetch(action: Fetch, policy: Policy) -> str:
     raise InvalidAction(f"{action.url} leads from address to address, more than {REDIRECTS} times")
 
 
+def client_by(proxy: str | None, timeout: float | httpx.Timeout) -> httpx.AsyncClient:
+    """Asks by a proxy, or itself where there is none."""
+    # of the environment its certificates alone: its proxy was chosen with the policy, once
+    return httpx.AsyncClient(timeout=timeout, verify=httpx.create_ssl_context(), trust_env=False, proxy=proxy)
+
+
 async def ask(
-    client: httpx.AsyncClient, url: str, method: str, headers: dict[str, str], body: str, policy: Policy
+    client: httpx.AsyncClient,
+    url: str,
+    method: str,
+    headers: dict[str, str],
+    body: str,
+    policy: Policy,
+    *,
+    relayed: bool = False,
 ) -> httpx.Response:
     """The head of one answer, whatever it is.
+
+    Args:
+        relayed: the client asks by a proxy of the environment.
 
     Raises:
         InvalidAction: an address that is none, or is not to be asked.
@@ -78,8 +90,8 @@ async def ask(
     host, port = parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
     if not policy.allows(host, port):
         raise InvalidAction(f"the network policy does not allow {host}:{port}")
-    places = await _places(host, port, policy)
-    for number, place in enumerate(places, start=1):
+    found = await places(host, port, policy, relayed=relayed)
+    for number, place in enumerate(found, start=1):
         target, sent, more = httpx.URL(url), dict(headers), dict[str, object]()
         if place != (host, port):
             sent["Host"] = parts.netloc.rpartition("@")[2]
@@ -91,39 +103,9 @@ async def ask(
         try:
             return await client.send(request, stream=True)
         except httpx.ConnectError:
-            if number == len(places):
+            if number == len(found):
                 raise
     raise InvalidAction(f"{host} has no address")
-
-
-async def _places(host: str, port: int, policy: Policy) -> list[tuple[str, int]]:
-    """Where to connect for a host.
-
-    Raises:
-        InvalidAction: a place that has to be listed, and is not.
-        OSError: nobody knows the host.
-    """
-    if policy.neighbours or policy.lists(host, port):
-        return [policy.place(host, port)]
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [str(each[4][0]) for each in found]
-    if near := [each for each in addresses if not _far(each)]:
-        raise InvalidAction(
-            f"{host} is {near[0]}, on this machine or in a network of its own: such a place can be fetched "
-            "from only where the network policy lists it by name"
-        )
-    return [(each, port) for each in dict.fromkeys(addresses)]
-
-
-def _far(address: str) -> bool:
-    """Whether an IP address is one of the public internet, whatever it is wrapped in."""
-    ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address):
-        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
-        if ip in _NAT64:
-            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        ip = inner or ip
-    return ip.is_global and not ip.is_multicast
 
 
 def _secret(name: str) -> bool:

@@ -11,6 +11,10 @@ from deskhand_sandbox.errors import InvalidTask
 Network: TypeAlias = 'Literal["allow", "deny"] | tuple[str, ...]'
 """Everything, nothing, or hosts: "example.com", "example.com:8080", "*.example.com"."""
 
+Neighbours: TypeAlias = Literal["allow", "named", "deny"]
+"""Whether this machine and the networks it stands in are reached: like any other place, only the hosts that a
+rule lists in no pattern or that a task begins at, or not at all."""
+
 DEBUGGING_PORTS = range(62000, 62500)
 """Where browsers of ours listen on this machine's loopback to who drives them, without asking for a token: no
 policy allows them, at any host."""
@@ -24,16 +28,19 @@ class Policy:
     """Of the backend and of the task: all of them must allow it."""
     sites: Mapping[str, int] = field(default_factory=dict[str, int])
     """Hosts that are served by this backend for its tasks, which are always allowed, and their ports."""
-    neighbours: bool = False
-    """This machine and the networks it stands in may be reached like any other place; otherwise they have to
-    be listed by name."""
+    neighbours: Neighbours = "named"
     trusted: tuple[str, ...] = ()
-    """Hosts as in rules, which say of them alone that they may stand there."""
+    """Hosts, or as in rules, of which it is said besides that they may stand there."""
 
     @property
     def restricts(self) -> bool:
         """Some rule forbids something."""
         return any(rule != "allow" for rule in self.rules)
+
+    @property
+    def holds(self) -> bool:
+        """Something is forbidden at all."""
+        return self.restricts or self.neighbours != "allow"
 
     def allows(self, host: str, port: int) -> bool:
         """Whether a host may be reached at a port."""
@@ -42,9 +49,11 @@ class Policy:
         return port not in DEBUGGING_PORTS and all(_within(rule, host, port) for rule in self.rules)
 
     def lists(self, host: str, port: int) -> bool:
-        """Whether a rule has the host itself, in no pattern, or it is trusted."""
+        """Whether a host may stand near by: a rule has it, in no pattern, or it is trusted."""
+        if self.neighbours != "named":
+            return self.neighbours == "allow"
         lists = (self.trusted, *(rule for rule in self.rules if not isinstance(rule, str)))
-        return host in self.sites or any(
+        return host in (*self.sites, *self.trusted) or any(
             _matches(each, host, port, pattern=False) for rule in lists for each in rule
         )
 

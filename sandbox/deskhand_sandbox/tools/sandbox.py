@@ -178,7 +178,7 @@ class ToolSandbox(Sandbox):
                 )
         # the SDK takes its time to import
         client = await asyncio.to_thread(importlib.import_module, "deskhand_sandbox.tools.client")
-        self._connections = [client.Connection(server, inside) for server in self._servers]
+        self._connections = [client.Connection(server, inside, self._policy) for server in self._servers]
         opening = [asyncio.create_task(each.open()) for each in self._connections]
         try:
             await asyncio.gather(*opening)

@@ -11,7 +11,6 @@ those of the configuration files of other programs that use MCP servers; `files`
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 from deskhand_sandbox.errors import InvalidTask, UnknownName
+from deskhand_sandbox.tools.addresses import on_loopback
 from deskhand_sandbox.tools.policy import Policy, check_network
 from deskhand_sandbox.types import JsonValue, Task
 
@@ -47,7 +47,8 @@ class ToolServer:
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     """Text files that are written in the sandbox before it is started: path -> content."""
     url: str = ""
-    """Where it answers (streamable HTTP): on this machine, or where the network policy allows it."""
+    """Where it answers (streamable HTTP): on this machine's loopback, or where the network policy allows it;
+    elsewhere near by it has to list the host."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     timeout_s: float = 20.0
     """Longest one call may take."""
@@ -155,12 +156,5 @@ def _check_reachable(server: ToolServer, policy: Policy) -> None:
         raise InvalidTask(f"{what}: {server.url!r} is no address: {error}") from None
     if parts.scheme not in ("http", "https") or not host:
         raise InvalidTask(f"{what}: url must start with http:// or https://, not {server.url!r}")
-    if not _here(host) and not policy.allows(host, port):
+    if not on_loopback(host) and not policy.allows(host, port):
         raise InvalidTask(f"{what}: the network policy of the task does not allow {host}:{port}")
-
-
-def _here(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

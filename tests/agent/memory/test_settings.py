@@ -12,11 +12,12 @@ OLD = {"n_screenshots": 1, "action_chars": 2000, "screens": "picture"}
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"screens": "sound"}, "screens is 'sound': give picture, text, both"),
+        ({"screens": "sound"}, "screens is 'sound': give picture, text, both, tree, tree_and_picture"),
         ({"strategy": "all"}, "strategy is 'all': give window, summary, episodic, constant, operations"),
         ({"n_screenshots": 0}, "n_screenshots is 0"),
         ({"action_chars": -1}, "action_chars is -1: give 0 or more"),
         ({"notes_chars": -1}, "notes_chars is -1: give 0 or more"),
+        ({"tree_bytes": -1}, "tree_bytes is -1: give 0 or more"),
         ({"strategy": "summary"}, "strategy is summary: say in summary_after after how many turns"),
         ({"strategy": "operations"}, "strategy is operations: say in summary_after"),
         ({"strategy": "constant", "summary_after": 2}, "summary_after is 2: a constant memory asks for none"),
@@ -39,7 +40,8 @@ def test_a_window_with_summaries_is_a_summary() -> None:
     ("settings", "named"),
     [
         ({}, OLD),
-        ({"notes_chars": 9, "summary_tokens": 9}, OLD),
+        ({"notes_chars": 9, "summary_tokens": 9, "tree_bytes": 9}, OLD),
+        ({"screens": "tree"}, OLD | {"screens": "tree", "tree_bytes": 8192}),
         ({"summary_after": 2}, OLD | {"summary_after": 2, "summary_tokens": 128}),
         ({"plan_tokens": 7}, OLD | {"plan_tokens": 7}),
         ({"strategy": "constant"}, OLD | {"strategy": "constant"}),

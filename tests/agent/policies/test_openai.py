@@ -7,6 +7,7 @@ import base64
 import json
 import socket
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -70,6 +71,17 @@ async def policy(endpoint: Any) -> AsyncIterator[OpenAIPolicy]:
 @pytest.fixture
 def context(stub: SimpleNamespace) -> Context:
     return Context(task=stub.task(), instruction="Click it.", steps=(), observation=stub.observation("now"))
+
+
+async def test_a_screen_may_be_its_tree_alone(endpoint: Any, context: Context) -> None:
+    policy = OpenAIPolicy(
+        model="m", base_url=endpoint.url, coordinates={"kind": "normalised"}, memory={"screens": "tree"}
+    )
+    seen = replace(context.observation, text_tree='button "go" (50, 40)')
+    await policy.act(replace(context, observation=seen))
+    shown = endpoint.sent[0]["messages"][-1]["content"]
+    assert shown == [{"type": "text", "text": 'Click it.\nOn the screen:\nbutton "go" (500, 500)\n'}]
+    await policy.close()
 
 
 async def test_a_reply_becomes_a_decision(policy: OpenAIPolicy, context: Context) -> None:

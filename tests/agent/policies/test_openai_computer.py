@@ -340,6 +340,18 @@ async def test_a_large_screen_is_shown_smaller_and_clicks_land_where_they_should
     await policy.close()
 
 
+async def test_a_tree_is_told_in_pixels_of_what_is_shown(endpoint: Any, context: Context) -> None:
+    memory = WindowMemory(screens="tree_and_picture")
+    policy = OpenAIComputerPolicy(model="m", base_url=endpoint.url, longest_px=100, memory=memory)
+    screen = encoded(Picture.new("RGB", (400, 200)))
+    seen = replace(context.observation, screenshot=screen, text_tree='button "go" (160, 80)')
+    await policy.act(replace(context, observation=seen))
+    told, picture = endpoint.sent[0]["input"][0]["content"]
+    assert told["text"].endswith('On the screen:\nbutton "go" (40, 20)\n')
+    assert picture["type"] == "input_image"
+    await policy.close()
+
+
 async def test_a_safety_check_stops_unless_told_otherwise(
     policy: OpenAIComputerPolicy, endpoint: Any, stub: SimpleNamespace, context: Context
 ) -> None:

@@ -36,6 +36,8 @@ def test_the_part_fills_the_screen_as_far_as_its_shape_allows() -> None:
     seen = zoomed(Zoom(start=(100, 60), end=(119, 79)), screen())
     assert (seen.region, seen.size_px, seen.url) == ((100, 60, 120, 80), (120, 120), "about:blank")
     assert {pixel(seen, at) for at in ((20, 20), (60, 60), (100, 100))} == {(0, 0, 255)}
+    # a tree's places are on the whole screen
+    assert zoomed(Zoom(start=(100, 60), end=(119, 79)), replace(screen(), text_tree="text (50, 40)")) == seen
     # the corners in any order
     assert zoomed(Zoom(start=(119, 60), end=(100, 79)), screen()) == seen
 

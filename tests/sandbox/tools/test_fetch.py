@@ -6,8 +6,9 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from deskhand_sandbox.errors import InvalidAction
+from deskhand_sandbox.tools import addresses
 from deskhand_sandbox.tools import fetch as fetching
-from deskhand_sandbox.tools.fetch import _far, fetch
+from deskhand_sandbox.tools.fetch import fetch
 from deskhand_sandbox.tools.policy import Policy
 from deskhand_sandbox.types import Fetch
 
@@ -81,7 +82,9 @@ async def test_secrets_stay_with_the_place_they_are_for(site: str) -> None:
         ("http://{site}/", ("*.0.0.1",), "lists it by name"),
         ("http://[::ffff:127.0.0.1]:{port}/", "allow", "lists it by name"),
         ("http://2130706433:{port}/", "allow", "lists it by name"),
-        ("http://169.254.169.254/", "allow", "lists it by name"),
+        ("http://169.254.169.254/", "allow", "nothing there is reached"),
+        ("http://169.254.169.254/", ("169.254.169.254",), "nothing there is reached"),
+        ("http://[::ffff:a9fe:a9fe]/", "allow", "nothing there is reached"),
         ("http://{site}/to?http://localhost:{port}/", ("127.0.0.1",), "does not allow localhost"),
         ("http://{site}/to?file:///etc/passwd", ("127.0.0.1",), "starts with http"),
         ("http://{site}/to?/to?/to?/to?/to?/to?/to?/to?/a", ("127.0.0.1",), "more than 5 times"),
@@ -130,12 +133,12 @@ async def test_a_place_that_says_nothing(site: str, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_which_addresses_are_of_the_internet(address: str, far: bool) -> None:
-    assert _far(address) is far
+    assert addresses.far(address) is far
 
 
 async def test_a_found_address_is_the_one_connected_to(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # a public name, looked up once: what a second look-up would say plays no part
     port = site.partition(":")[2]
-    monkeypatch.setattr(fetching, "_far", lambda address: True)
+    monkeypatch.setattr(addresses, "far", lambda address: True)
     told = await fetch(Fetch(url=f"http://localhost:{port}/a"), Policy(rules=("allow",)))
     assert f"Host=localhost:{port} " in told

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -194,3 +195,32 @@ async def test_addresses_are_fetched_as_far_as_the_task_says(
         await sandbox.reset(with_servers({}, **({"network": network} if network else {})))
         with pytest.raises(InvalidAction, match=said):
             await sandbox.act(Fetch(url=f"http://{host}/nowhere"))
+
+
+async def test_a_server_near_by_is_asked_only_where_it_is_listed(
+    sandbox: ToolSandbox, with_servers: Make, over_http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = over_http.url.rpartition(":")[2].partition("/")[0]
+    real = socket.getaddrinfo
+
+    def found(host: str, *rest: object, **more: object) -> object:
+        address = {"tools.example": "127.0.0.1", "secrets.example": "169.254.169.254"}.get(host, host)
+        return real(address, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    refused = (
+        ("10.1.2.3", "allow", "may not be asked"),
+        ("tools.example", "allow", "may not be asked"),
+        ("169.254.169.254", ["169.254.169.254"], "nothing there is reached"),
+        ("secrets.example", ["secrets.example"], "nothing there is reached"),
+    )
+    for host, network, said in refused:
+        with pytest.raises(InvalidTask, match=said):
+            await sandbox.reset(with_servers({"a": {"url": f"http://{host}:{port}/mcp"}}, network=network))
+    # the name's own host: the server answers to that of its address alone
+    listed = with_servers(
+        {"a": {"url": f"http://tools.example:{port}/mcp", "headers": {"Host": f"127.0.0.1:{port}"}}},
+        network=["tools.example"],
+    )
+    assert "- a.keep" in (await sandbox.reset(listed)).instruction
+    await sandbox.reset(make_task("fake/press-button", 1))

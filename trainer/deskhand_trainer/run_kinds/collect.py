@@ -20,7 +20,7 @@ async def run(context: RunContext, config: CollectConfig) -> tuple[None, dict[st
     """Collect what the config asks for and the store does not have yet."""
     admit(config)
     if config.policy == "scripted":
-        return None, await _collect(context, config, ScriptedPolicy())
+        return None, await _collect(context, config, ScriptedPolicy(reads_tree=config.trees))
     bundle = await context.bundle()
     async with (
         replies(context, bundle, config) as engine,

@@ -27,6 +27,7 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
     admit(config)
     bundle = await context.bundle(
         screens=config.screens,
+        tree_bytes=config.tree_bytes,
         n_screenshots=config.screenshots,
         strategy=config.memory,
         summary_after=config.summary_after,

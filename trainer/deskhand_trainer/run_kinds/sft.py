@@ -36,6 +36,7 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
     bundle = await context.bundle(
         seed=config.seed,
         screens=config.screens,
+        tree_bytes=config.tree_bytes,
         n_screenshots=config.screenshots,
         strategy=config.memory,
         summary_after=config.summary_after,

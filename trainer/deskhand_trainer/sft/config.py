@@ -42,6 +42,8 @@ class SftConfig:
     """Of each of these, at most."""
     screens: Screens | None = None
     """What the policy is shown of a screen, from now on; None: what it was (a fresh one: the picture)."""
+    tree_bytes: int | None = field(default=None, metadata=bounds(0, 10_000_000))
+    """Most bytes of a tree among `screens`, from now on; 0: all; None: what it was (a fresh one: 8192)."""
     screenshots: int | None = field(default=None, metadata=bounds(1, 64))
     """How many of the latest screens it is shown whole, from now on; None: what it was (a fresh one: 1)."""
     memory: Strategy | None = None

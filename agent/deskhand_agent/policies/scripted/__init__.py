@@ -49,8 +49,13 @@ class ScriptedPolicy:
 
     reads_state = True
 
-    def __init__(self) -> None:
+    def __init__(self, *, reads_tree: bool = False) -> None:
+        """
+        Args:
+            reads_tree: it needs none, but whoever learns from what it did may.
+        """
         self.id = "scripted"
+        self.reads_tree = reads_tree
 
     async def act(self, context: Context) -> Decision:
         """The oracle's next action.

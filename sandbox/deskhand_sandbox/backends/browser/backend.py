@@ -121,6 +121,7 @@ class BrowserBackend(Backend):
             driver=self._driver,
         )
         chromium.network, chromium.sites = self._settings.network, self._sites.ports
+        chromium.neighbours = self._settings.neighbours
         return chromium
 
     async def _prepared(self, *, grouped: bool) -> str:

@@ -24,7 +24,7 @@ from deskhand_sandbox.backends.browser.confined import confined_pid
 from deskhand_sandbox.backends.browser.downloads import Downloads
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError, SandboxTimeout
 from deskhand_sandbox.isolation.limits import ControlGroup
-from deskhand_sandbox.tools.policy import DEBUGGING_PORTS, Network, Policy
+from deskhand_sandbox.tools.policy import DEBUGGING_PORTS, Neighbours, Network, Policy
 
 PROGRAMS = (
     "chromium-headless-shell",
@@ -122,6 +122,8 @@ class Chromium:
     """What holds it to its memory; ends with it."""
     network: Network = "allow"
     """What pages of any task may reach."""
+    neighbours: Neighbours = "named"
+    """Whether they reach this machine and its networks."""
     sites: Mapping[str, int] = field(default_factory=dict[str, int])
     """Hosts of the backend's own sites -> their loopback ports."""
     calls: set[asyncio.Timeout] = field(default_factory=set[asyncio.Timeout])
@@ -154,9 +156,15 @@ class Chromium:
         for each in self.calls:
             each.reschedule(now)
 
-    def policy(self, asked: Network) -> Policy:
-        """What pages of a task may reach that asks for so much."""
-        return Policy(rules=(self.network, asked), sites=self.sites, neighbours=True)
+    def policy(self, asked: Network, named: tuple[str, ...]) -> Policy:
+        """What pages of a task may reach.
+
+        Args:
+            asked: what it asks for.
+            named: hosts it begins at.
+        """
+        rules = (self.network, asked)
+        return Policy(rules=rules, sites=self.sites, neighbours=self.neighbours, trusted=named)
 
     async def page_session(self, target_id: str) -> CdpSession:
         """A direct session to one page."""

@@ -75,8 +75,8 @@ class Context:
         Raises:
             PlaywrightError, CdpClosed: the browser failed.
         """
-        policy = chromium.policy(settings.network)
-        proxy = await PolicyProxy.start(policy) if policy.restricts else None
+        policy = chromium.policy(settings.network, settings.named)
+        proxy = await PolicyProxy.start(policy) if policy.holds else None
         try:
             made = await _make(chromium, settings, proxy, recorder)
         except BaseException:
@@ -241,7 +241,7 @@ class Context:
             return
         tab = self._tabs.get(page) or await self._take_up(page)
         await tab.attach()
-        if self._proxy is not None:
+        if self._proxy is not None and self.policy.restricts:
             await show_blocked(tab.session, self._proxy)
         if self.clock is not None:
             await self.clock.take_over(tab)
@@ -302,7 +302,7 @@ class Context:
     @property
     def policy(self) -> Policy:
         """What of the network it may reach."""
-        return self._chromium.policy(self._settings.network)
+        return self._chromium.policy(self._settings.network, self._settings.named)
 
     def refuses(self, url: str) -> str | None:
         """Host and port of an address that the network policy does not let it open; None when it may."""
@@ -342,17 +342,17 @@ class Context:
 
 def _made_of(settings: PageSettings) -> tuple[object, ...]:
     """The settings that a context has for its whole life."""
-    return settings.viewport_px, settings.download_bytes, settings.network, settings.page_speed
+    bounds = settings.network, settings.named
+    return settings.viewport_px, settings.download_bytes, bounds, settings.page_speed
 
 
 async def _make(
     chromium: Chromium, settings: PageSettings, proxy: PolicyProxy | None, recorder: Recorder | None
 ) -> BrowserContext:
     width, height = settings.viewport_px
-    # by itself Chromium takes no proxy to this machine's own addresses
-    way_out: ProxySettings | None = (
-        None if proxy is None else {"server": proxy.address, "bypass": "<-loopback>"}
-    )
+    # by itself Chromium takes no proxy to this machine's own addresses; of those our sites need none
+    past = ",".join(("<-loopback>", *(f"{host}:80" for host in chromium.sites)))
+    way_out: ProxySettings | None = None if proxy is None else {"server": proxy.address, "bypass": past}
     return await chromium.browser.new_context(
         viewport={"width": width, "height": height},
         accept_downloads=False,

@@ -1,17 +1,22 @@
 """What of the network a task's pages may reach, held by a proxy that is a context's only way out.
 
 Chromium sends everything a context asks for through it (documents, scripts, workers, service workers, web
-sockets, redirects); it resolves names itself and opens nothing that the policy does not name. WebRTC, most of
-which would go past a proxy, is taken away from the pages, and the browser is started without its UDP.
+sockets, redirects) but for our own sites; it looks names up itself, once, and opens nothing that the policy
+does not allow. Where the environment has a proxy, and no rule forbids anything, that one asks in turn.
+WebRTC, most of which would go past a proxy, is taken away from the pages, and the browser is started without
+its UDP.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import html
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
+from deskhand_sandbox.errors import InvalidAction
+from deskhand_sandbox.tools.addresses import places, shut, way_out
 from deskhand_sandbox.tools.policy import Policy
 
 NO_WAY_PAST = "delete globalThis.RTCPeerConnection; delete globalThis.webkitRTCPeerConnection;"
@@ -19,6 +24,8 @@ NO_WAY_PAST = "delete globalThis.RTCPeerConnection; delete globalThis.webkitRTCP
 HEAD_BYTES = 64 * 1024
 HEAD_S = 30.0
 CONNECT_S = 10.0
+NEXT_S = 2.0
+"""After which the next of a host's addresses is tried."""
 SHOWN_HOSTS = 5
 """Blocked hosts an observation names."""
 
@@ -51,7 +58,8 @@ class PolicyProxy:
         if parts.scheme not in ("http", "https", "ws", "wss"):
             return None
         host, port = parts.hostname or "", parts.port or _default_port(parts.scheme)
-        return None if self._policy.allows(host, port) else f"{host}:{port}"
+        refused = not self._policy.allows(host, port) or shut(host, port, self._policy)
+        return f"{host}:{port}" if refused else None
 
     def block(self, where: str) -> None:
         """Count a request that was refused."""
@@ -100,13 +108,23 @@ class PolicyProxy:
         if not self._policy.allows(host, port):
             self.block(f"{host}:{port}")
             return await _refuse(writer, f"{host}:{port}")
+        scheme = "https" if method == "CONNECT" else "http"
+        relay = None if self._policy.restricts else way_out(f"{scheme}://{parts.netloc}")
+        upstream = None if relay is None else urlsplit(relay)
         try:
             async with asyncio.timeout(CONNECT_S):
-                far_reader, far_writer = await asyncio.open_connection(*self._policy.place(host, port))
+                found = await places(host, port, self._policy, relayed=upstream is not None)
+                far_reader, far_writer = await _opened(found, upstream)
+        except InvalidAction:
+            self.block(f"{host}:{port}")
+            return await _refuse(writer, f"{host}:{port}")
         except (OSError, TimeoutError):
             return await _answer(writer, "502 Bad Gateway", f"{html.escape(host)} cannot be reached")
         try:
-            if method == "CONNECT":
+            if upstream is not None:
+                asked = _closing(fields, closing=method != "CONNECT", credentials=_credentials(upstream))
+                far_writer.write(f"{line}\r\n{asked}".encode("latin-1"))
+            elif method == "CONNECT":
                 writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
             else:
                 path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
@@ -161,14 +179,48 @@ async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             await writer.drain()
 
 
-def _closing(fields: str) -> str:
-    """Header fields for the far side: one request to a connection, nothing meant for a proxy."""
+async def _opened(
+    found: list[tuple[str, int]], upstream: SplitResult | None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to the first place that answers, or to the proxy that is asked for it.
+
+    Raises:
+        OSError: nobody answers.
+    """
+    if upstream is not None:
+        tls = upstream.scheme == "https"
+        return await asyncio.open_connection(
+            upstream.hostname, upstream.port or (443 if tls else 80), ssl=tls or None
+        )
+    *others, last = found
+    for place in others:
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(NEXT_S):
+                return await asyncio.open_connection(*place)
+    return await asyncio.open_connection(*last)
+
+
+def _credentials(upstream: SplitResult) -> str:
+    """The header field that says who we are to a proxy; empty where its address names nobody."""
+    if upstream.username is None:
+        return ""
+    name = f"{unquote(upstream.username)}:{unquote(upstream.password or '')}"
+    return f"Proxy-Authorization: Basic {base64.b64encode(name.encode()).decode()}"
+
+
+def _closing(fields: str, *, closing: bool = True, credentials: str = "") -> str:
+    """Header fields for the far side: one request to a connection, nothing meant for us as a proxy.
+
+    Args:
+        credentials: a field for the proxy that is asked in turn.
+    """
+    added = [*([credentials] if credentials else []), *(["Connection: close"] if closing else [])]
     kept = [
         each
         for each in fields.split("\r\n")
         if each and not each.lower().startswith(("proxy-", "connection:", "keep-alive:"))
     ]
-    return "\r\n".join([*kept, "Connection: close", "", ""])
+    return "\r\n".join([*kept, *added, "", ""])
 
 
 def _default_port(scheme: str) -> int:

@@ -15,7 +15,7 @@ from deskhand_sandbox.backends.settings_checks import (
     task_settings,
 )
 from deskhand_sandbox.errors import InvalidTask
-from deskhand_sandbox.tools.policy import Network, check_network
+from deskhand_sandbox.tools.policy import Neighbours, Network, check_network
 from deskhand_sandbox.types import Task
 
 MIN_SIDE_PX = 64
@@ -37,6 +37,10 @@ class BrowserSettings:
     """Longest a reset or a new sandbox may take."""
     network: Network = "allow"
     """What pages of any task may reach at most; see `PageSettings.network`."""
+    neighbours: Neighbours = "named"
+    """Whether pages, and `Fetch`, reach this machine and the networks it stands in: like any other place,
+    only hosts that the task's start address or `network` names, or not at all. Link-local addresses, as those
+    of cloud metadata, are reached with "allow" alone."""
     isolation: Literal["shared", "process"] = "shared"
     """One Chromium for all sandboxes, a context each; or one for each sandbox, confined by bubblewrap where
     that is installed: more memory and a slower start, but no sandbox shares a process with another."""
@@ -50,6 +54,7 @@ class BrowserSettings:
         if isinstance(self.network, list):
             object.__setattr__(self, "network", tuple(self.network))
         check_network(self.network)
+        check_choice(self, "neighbours", "allow", "named", "deny")
         check_choice(self, "isolation", "shared", "process")
         check_count(self, "memory_mb")
 
@@ -106,6 +111,12 @@ class PageSettings:
     def __post_init__(self) -> None:
         _check(self)
         object.__setattr__(self, "address", site_url(self.site, self.url) if self.site else self.url)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The host it begins at, where that is no site of ours."""
+        parts = urlsplit(self.address)
+        return (parts.hostname,) if self.site is None and parts.hostname is not None else ()
 
     @property
     def has_a_past(self) -> bool:

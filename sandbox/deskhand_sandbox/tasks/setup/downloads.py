@@ -15,12 +15,12 @@ import uuid
 from functools import partial
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
 from deskhand_sandbox.errors import InvalidAction, InvalidTask
-from deskhand_sandbox.tools.fetch import REDIRECTS, ask
+from deskhand_sandbox.tools.addresses import way_out
+from deskhand_sandbox.tools.fetch import REDIRECTS, ask, client_by
 from deskhand_sandbox.tools.policy import Policy
 
 FOLDER_VARIABLE = "DESKHAND_DOWNLOADS"
@@ -141,15 +141,10 @@ class Downloads:
 
     async def _asked(self, url: str) -> bytes | str:
         """The file at an address, or where it leads."""
-        proxy = _proxy(url)
-        policy = Policy(rules=("allow",), neighbours=proxy is not None, trusted=_trusted())
-        async with httpx.AsyncClient(
-            timeout=httpx.Timeout(60.0, connect=CONNECT_S),
-            # of the environment its certificates; its proxy was chosen with the policy, once
-            verify=httpx.create_ssl_context(),
-            trust_env=False,
-            proxy=proxy,
-        ) as client:
+        proxy = way_out(url)
+        neighbours = "named" if proxy is None else "allow"
+        policy = Policy(rules=("allow",), neighbours=neighbours, trusted=_trusted())
+        async with client_by(proxy, httpx.Timeout(60.0, connect=CONNECT_S)) as client:
             answer = await ask(client, url, "GET", {}, "", policy)
             try:
                 if answer.has_redirect_location:
@@ -173,16 +168,6 @@ def _over(place: Path, fetching: asyncio.Task[bytes]) -> None:
         del _UNDER_WAY[place]
     if not fetching.cancelled():
         fetching.exception()  # it was told to whoever waited
-
-
-def _proxy(url: str) -> str | None:
-    """The proxy of the environment that asks this address; None: this machine does."""
-    parts = urlsplit(url)
-    if proxy_bypass(parts.netloc.rpartition("@")[2]):
-        return None
-    known = getproxies()
-    found = known.get(parts.scheme) or known.get("all")
-    return f"http://{found}" if found and "://" not in found else found
 
 
 def _trusted() -> tuple[str, ...]:

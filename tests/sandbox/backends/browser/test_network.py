@@ -1,5 +1,6 @@
 """The network policy, against a second server that must see nothing it forbids."""
 
+import asyncio
 import contextlib
 import itertools
 import socket
@@ -13,6 +14,7 @@ import pytest
 
 from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox, create
 from deskhand_sandbox.backends.browser.chromium import reserved_port
+from deskhand_sandbox.backends.browser.network import PolicyProxy
 from deskhand_sandbox.backends.browser.sites import SiteServer
 from deskhand_sandbox.errors import InvalidAction, InvalidTask
 from deskhand_sandbox.tasks import make_task
@@ -217,6 +219,109 @@ async def test_a_backend_s_policy_bounds_that_of_its_tasks(visit, site: str) -> 
             await sandbox.reset(make_task("miniwob/click-test", 1))
     finally:
         await backend.close()
+
+
+METADATA = "http://169.254.169.254/latest/meta-data"
+
+
+@SHARED
+@pytest.mark.browser
+async def test_what_is_near_is_not_reached_unless_it_is_named(
+    sandbox: BrowserSandbox, page, visit, site: str, elsewhere
+) -> None:
+    there, seen = elsewhere
+    port = there.partition(":")[2]
+    asked = "fetch('%s').then((r) => r.status, () => 'failed')"
+    for task, near in (
+        (page("here"), (there, f"localhost:{port}", f"a.localhost:{port}")),
+        (visit(f"{site}/"), ("10.255.255.1", "[::ffff:192.168.255.1]")),
+        (make_task("miniwob/click-test", 1), (there,)),
+    ):
+        await sandbox.reset(task)
+        for url in (*(f"http://{each}/page" for each in near), METADATA):
+            host = urlsplit(url).netloc
+            with pytest.raises(InvalidAction, match=r"on this machine|nothing there is reached"):
+                await sandbox.act(Fetch(url=url))
+            assert await sandbox.evaluate(asked % url) in ("failed", 403)
+            shown = await sandbox.act(Navigate(url=url))
+            assert "blocked by the network policy" in (shown.output or "")
+            assert "does not allow" in str(await sandbox.evaluate("document.body.textContent")), host
+        await sandbox.reset(task)
+    assert seen == []
+    await sandbox.reset(visit(f"{site}/", network=["127.0.0.1", "169.254.169.254"]))
+    assert (await sandbox.act(Navigate(url=METADATA))).output == (
+        "[blocked by the network policy: 169.254.169.254:80]"
+    )
+
+
+@SHARED
+@pytest.mark.browser
+async def test_our_own_sites_are_asked_without_a_detour(
+    sandbox: BrowserSandbox, elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relayed: list[str] = []
+    relay = PolicyProxy._relay
+
+    async def noted(proxy: PolicyProxy, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        relayed.append("one")
+        await relay(proxy, reader, writer)
+
+    monkeypatch.setattr(PolicyProxy, "_relay", noted)
+    await sandbox.reset(make_task("miniwob/click-test", 1))
+    asked = "fetch('%s').then((r) => r.status, () => 'failed')"
+    assert await sandbox.evaluate(asked % "http://miniwob.localhost/miniwob/click-test.html") == 200
+    assert relayed == []
+    assert await sandbox.evaluate(asked % f"http://{elsewhere[0]}/") in ("failed", 403)
+    assert relayed == ["one"]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("neighbours", ["allow", "deny"])
+async def test_a_backend_says_whether_what_is_near_is_reached(
+    page, visit, site: str, elsewhere, neighbours: str
+) -> None:
+    there, seen = elsewhere
+    backend = create(neighbours=neighbours)
+    try:
+        async with await backend.create() as sandbox:
+            await sandbox.reset(page("here"))
+            if neighbours == "allow":
+                assert (await sandbox.act(Fetch(url=f"http://{there}/fetched"))).output is not None
+                assert (await sandbox.act(Navigate(url=f"http://{there}/page"))).output is None
+                assert seen[:2] == ["/fetched", "/page"]
+            else:
+                for network in ("allow", ["127.0.0.1"]):
+                    with pytest.raises(InvalidTask, match="outside the network policy"):
+                        await sandbox.reset(visit(f"{site}/", network=network))
+                await sandbox.reset(make_task("miniwob/click-test", 1))
+    finally:
+        await backend.close()
+
+
+async def test_a_proxy_of_the_environment_asks_for_what_is_far(
+    serve, elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, seen = elsewhere  # answers as a proxy would: to a whole address
+    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", f"http://{there}")
+    proxy = await PolicyProxy.start(Policy(rules=("allow",)))
+
+    async def answer(url: str) -> str:
+        host, port = proxy.address.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(f"GET {url} HTTP/1.1\r\nHost: x\r\nProxy-Connection: keep-alive\r\n\r\n".encode())
+        said = await reader.read()
+        writer.close()
+        return said.decode()
+
+    try:
+        assert "elsewhere" in await answer("http://far.invalid/page?a=b")
+        for near in ("10.1.2.3", "localhost", "169.254.169.254"):
+            assert "does not allow" in await answer(f"http://{near}/")
+    finally:
+        await proxy.close()
+    assert seen == ["http://far.invalid/page?a=b"]
 
 
 def test_rules_name_hosts_and_ports() -> None:
