@@ -78,8 +78,7 @@ class PpoConfig:
     screenshots: int | None = field(default=None, metadata=bounds(1, 64))
     """How many of the latest screens it is shown whole, from now on; None: what it was (a fresh one: 1)."""
     memory: Strategy | None = None
-    """What it is shown in place of turns no longer shown, from now on; None: what it was (a fresh one:
-    nothing, a "window"; with `summary_after` a "summary")."""
+    """What it is shown in place of turns no longer shown; None: as it was (fresh: "window", or "summary")."""
     summary_after: int | None = field(default=None, metadata=bounds(0, 1000))
     """Turns after which it is asked for a summary, a note or changes of its notes, learned like a turn and
     shown in their place, from now on; 0: no more; None: what it was (a fresh one: 0)."""

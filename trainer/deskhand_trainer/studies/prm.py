@@ -9,7 +9,7 @@ calibrated on those of tasks kept apart among them, and measured on the held-out
 steps whose labels tell whether they help, expected calibration error over all, as registered, and over those
 that tell: of most steps the label does not tell from 1/2, and saying 1/2 of all does well. A model trained on
 outcomes in place of continuations stands beside it, measured by the same labels. Intervals are by bootstrap
-over episodes.
+over start states.
 
 "verifier": the policy works test seeds of the tasks the model was trained on, acting once on its first reply
 and once on the one of four that the model scores highest. Compared are the means over the tasks, with an

@@ -20,7 +20,7 @@ from deskhand_trainer.prm.scaling import calibrate
 
 RESAMPLES = 500
 Scored = Sequence[tuple[float, StepTarget]]
-"""Score and target of the steps of one episode."""
+"""Score and target of the steps of one start state's episodes."""
 
 
 async def measure(
@@ -49,37 +49,40 @@ async def measure(
         material = await measuring_material(opened, config, TrajectoryFilter(), never=never)
     nobody = Material(trajectories=(), targets={})
     _, told = calibrate(loaded, material, nobody, record.metadata, held_out=frozenset(unseen))
-    logits = _logits(loaded, material, unseen)
-    episodes, before = _scores(logits, told.scaling), _scores(logits, Scaling())
-    found = _quality(episodes)
-    telling = [[step for step in episode if settled(step[1]) is not None] for episode in episodes]
+    logits, episodes = _logits(loaded, material, unseen)
+    starts, before = _scores(logits, told.scaling), _scores(logits, Scaling())
+    found = _quality(starts)
+    telling = [[step for step in start if settled(step[1]) is not None] for start in starts]
     return {
-        "auc": _interval(episodes, lambda q: q.auc),
-        "ece": _interval(episodes, lambda q: q.calibration_error),
+        "auc": _interval(starts, lambda q: q.auc),
+        "ece": _interval(starts, lambda q: q.calibration_error),
         "ece_settled": _interval(telling, lambda q: q.calibration_error),
-        "brier": _interval(episodes, lambda q: q.brier),
+        "brier": _interval(starts, lambda q: q.brier),
         "ece_before": _interval(before, lambda q: q.calibration_error),
         "steps": found.steps,
         "settled": found.settled,
-        "episodes": len(episodes),
+        "episodes": episodes,
+        "starts": len(starts),
         "fitted": told.fitted,
         "inexact": 0 if config.inexact else await _inexact(store, config, unseen),
     }
 
 
-def _logits(model: ProcessRewardModel, material: Material, tasks: Sequence[str]) -> list[Scored]:
-    """Of every labelled step of the tasks' episodes, logit in place of score, before any scaling."""
+def _logits(model: ProcessRewardModel, material: Material, tasks: Sequence[str]) -> tuple[list[Scored], int]:
+    """Of every labelled step of the tasks' episodes, logit in place of score, before any scaling; and of how
+    many episodes they are."""
     chosen = [t for t in material.trajectories if t.start.task.id in tasks]
     examples = examples_from(chosen, model.bundle, material.targets)
     logits = model.turn_logits([each.sample for each in examples])
-    by_episode: dict[str, list[tuple[float, StepTarget]]] = {}
+    start_of = {t.id: (t.start.task.id, t.start.task.seed) for t in chosen}
+    by_start: dict[tuple[str, int], list[tuple[float, StepTarget]]] = {}
     for example, logit in zip(examples, logits, strict=True):
-        by_episode.setdefault(example.sample.trajectory_id, []).append((logit, example.target))
-    return [*by_episode.values()]
+        by_start.setdefault(start_of[example.sample.trajectory_id], []).append((logit, example.target))
+    return [*by_start.values()], len({each.sample.trajectory_id for each in examples})
 
 
-def _scores(episodes: Sequence[Scored], scaling: Scaling) -> list[Scored]:
-    return [[(scaling.score(logit), target) for logit, target in episode] for episode in episodes]
+def _scores(starts: Sequence[Scored], scaling: Scaling) -> list[Scored]:
+    return [[(scaling.score(logit), target) for logit, target in start] for start in starts]
 
 
 async def _inexact(store: tuple[str, str], config: ScoreConfig, tasks: Sequence[str]) -> int:
@@ -90,20 +93,20 @@ async def _inexact(store: tuple[str, str], config: ScoreConfig, tasks: Sequence[
     return sum(not each.exact for each in values)
 
 
-def _quality(episodes: Sequence[Scored]) -> Quality:
-    steps = [step for episode in episodes for step in episode]
+def _quality(starts: Sequence[Scored]) -> Quality:
+    steps = [step for start in starts for step in start]
     return quality([score for score, _ in steps], [target for _, target in steps])
 
 
 def _interval(
-    episodes: Sequence[Scored], pick: Callable[[Quality], float | None]
+    starts: Sequence[Scored], pick: Callable[[Quality], float | None]
 ) -> tuple[float, float, float] | None:
-    """A figure with its 95 % percentile interval by bootstrap over episodes (Efron 1979), whose steps are not
-    independent of one another."""
-    value = pick(_quality(episodes))
+    """A figure with its 95 % percentile interval by bootstrap over start states (Efron 1979): the steps of
+    one, in however many episodes, are not independent of one another."""
+    value = pick(_quality(starts))
     if value is None:
         return None
     chance = random.Random(0)
-    again = [pick(_quality(chance.choices(episodes, k=len(episodes)))) for _ in range(RESAMPLES)]
+    again = [pick(_quality(chance.choices(starts, k=len(starts)))) for _ in range(RESAMPLES)]
     drawn = sorted(each for each in again if each is not None)
     return value, drawn[int(0.025 * len(drawn))], drawn[min(len(drawn) - 1, int(0.975 * len(drawn)))]
