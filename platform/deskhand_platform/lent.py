@@ -1,4 +1,4 @@
-"""Which kinds of sandbox are lent here: what the setting `sandbox.kinds` names."""
+"""Which kinds of sandbox are lent here: what the settings `sandbox.kinds` and `sandbox.pools` name."""
 
 from __future__ import annotations
 
@@ -21,6 +21,5 @@ def check_lent(kind: str, lent: Collection[str], field: str) -> None:
         if kind not in BACKENDS:
             raise UnknownName("kind of sandbox", kind, lent)
     here = ", ".join(sorted(lent))
-    raise InvalidField(
-        field, f"sandboxes of kind {kind!r} are not lent here; there are: {here} (the setting sandbox.kinds)"
-    )
+    told = f"sandboxes of kind {kind!r} are not lent here; there are: {here}"
+    raise InvalidField(field, f"{told} (the settings sandbox.kinds and sandbox.pools)")

@@ -19,7 +19,7 @@ from deskhand_platform import database_lock, lock
 from deskhand_platform.accounts.opening import Accounts, FirstAdmin, open_accounts
 from deskhand_platform.alarms.watch import AlarmWatch
 from deskhand_platform.api.app import create_app
-from deskhand_platform.errors import PortInUse
+from deskhand_platform.errors import PortInUse, SettingsError
 from deskhand_platform.evaluations.desk import EvaluationRunner
 from deskhand_platform.jobs.desk import JobRunner
 from deskhand_platform.live import LiveSandboxes
@@ -40,8 +40,8 @@ from deskhand_platform.supervisor import StartHost, Supervisor
 from deskhand_platform.talkers import Talkers
 from deskhand_platform.transfers import Transfers
 from deskhand_platform.webhooks.sending import Sender
+from deskhand_sandbox.errors import InvalidPool
 from deskhand_sandbox.host import HostSettings, start_host
-from deskhand_sandbox.manager import PoolSettings
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,10 +93,18 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def sandbox_host(settings: Settings) -> StartHost:
-    """How this platform starts its sandbox host."""
-    pool = PoolSettings(max_sandboxes=settings.sandbox.max_sandboxes)
+    """How this platform starts its sandbox host.
+
+    Raises:
+        SettingsError: a backend refuses the settings of a pool; says which and why.
+    """
+    told = settings.sandbox
+    try:
+        pools = told.lending.pools_of(told.lent, most=told.max_sandboxes)
+    except InvalidPool as error:
+        raise SettingsError(f"setting sandbox.pools: {error}") from error
     host = HostSettings(
-        kinds=dict.fromkeys(settings.sandbox.kinds, pool), state_folder=settings.home / "sandboxes"
+        kinds=pools, terms=told.terms, deadlines=told.deadlines, state_folder=settings.home / "sandboxes"
     )
     return lambda: start_host(host)
 
@@ -115,6 +123,7 @@ async def platform(
         DatabaseInUse: another one works the database, or has taken it over, which ends the block.
         PortInUse: the address is taken.
         ChildFailed: the sandbox host does not start.
+        SettingsError: a backend refuses the settings of a pool.
         StoreError: the store cannot be opened.
     """
     with lock.hold(settings.home) as held:

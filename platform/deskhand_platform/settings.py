@@ -5,41 +5,64 @@ Each package has its own settings record; this tree composes them and says where
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
-from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, Field, IPvAnyNetwork, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    YamlConfigSettingsSource,
-)
-from pydantic_settings import (
-    SettingsError as SourceError,
-)
+from pydantic import BaseModel, Field, IPvAnyNetwork, ValidationError, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsError as SourceError
 
 from deskhand_platform.errors import SettingsError
-from deskhand_sandbox.errors import near_ones
+from deskhand_platform.settings_sources import File, Variables
+from deskhand_sandbox.deadlines import Deadlines
+from deskhand_sandbox.errors import InvalidPool, near_ones
 from deskhand_sandbox.logs import Form
+from deskhand_sandbox.manager import LeaseTerms, Lending
 
 DEFAULT_PORT = 8420
 PREFIX = "DESKHAND_"
 
 
 class SandboxSettings(BaseModel):
-    """The sandbox host that `serve` keeps running."""
+    """The sandboxes that are lent by the host `serve` keeps running, and opened by runs and commands."""
 
     model_config = {"extra": "forbid", "frozen": True}
 
     kinds: tuple[str, ...] = ("browser", "desktop", "fake", "world")
-    """Kinds of sandbox it lends."""
+    """Kinds of sandbox the host lends, beside those of `pools`."""
     max_sandboxes: Annotated[int, Field(ge=1, le=512)] = 16
-    """Sandboxes of one kind alive at once."""
+    """Sandboxes of one pool alive at once, where the pool does not say."""
+    pools: dict[str, dict[str, Any]] = {}
+    """By name, the settings of `deskhand_sandbox.manager.PoolSettings`: how many, their labels and deadlines,
+    and under `settings` those of their backend, e.g. {"android": {"settings": {"machine": "emulator"}}}. A
+    name is a kind, unless the pool says its `kind`; a kind without a pool here has one of the defaults."""
+    terms: LeaseTerms = LeaseTerms()
+    """What leases are granted under."""
+    deadlines: Deadlines = Deadlines()
+    """After which a call of a sandbox counts as hung."""
+
+    @field_validator("pools")
+    @classmethod
+    def _check_pools(cls, pools: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        try:
+            Lending(pools=pools)
+        except InvalidPool as error:
+            raise ValueError(str(error)) from error
+        return pools
+
+    @property
+    def lending(self) -> Lending:
+        """How sandboxes are to be opened."""
+        return Lending(pools=self.pools, terms=self.terms, deadlines=self.deadlines)
+
+    @property
+    def lent(self) -> tuple[str, ...]:
+        """Kinds of sandbox that the host lends."""
+        return tuple(dict.fromkeys((*self.kinds, *self.lending.kinds)))
 
 
 class WorkerSettings(BaseModel):
@@ -250,7 +273,7 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments beat the environment, the environment beats the file."""
         home = Path(os.environ.get("DESKHAND_HOME", "~/.deskhand")).expanduser()
-        return init_settings, env_settings, _File(settings_cls, home / "config.yaml")
+        return init_settings, Variables(settings_cls), File(settings_cls, home / "config.yaml")
 
     @property
     def db_url(self) -> str:
@@ -296,7 +319,8 @@ def load_settings(**overrides: object) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        hint = _hint(first["loc"]) if first["type"] == "extra_forbidden" else first["msg"]
+        unknown = first["type"] in ("extra_forbidden", "unexpected_keyword_argument")
+        hint = _hint(first["loc"]) if unknown else first["msg"].removeprefix("Value error, ")
         raise SettingsError(f"setting {where}: {hint}") from error
     except (SourceError, yaml.YAMLError) as error:
         raise SettingsError(f"the settings cannot be read: {error}") from error
@@ -308,21 +332,6 @@ def load_settings(**overrides: object) -> Settings:
             f"the home folder {settings.home} cannot be made: {error.strerror}; set DESKHAND_HOME"
         ) from error
     return settings
-
-
-class _File(YamlConfigSettingsSource):
-    """The home's file; what is no mapping is refused by name."""
-
-    def _read_file(self, file_path: Path | Traversable) -> dict[str, Any]:
-        try:
-            read: object = yaml.safe_load(file_path.read_text(encoding="utf-8"))
-        except UnicodeDecodeError as error:
-            raise SourceError(f"{file_path} is no UTF-8 ({error})") from error
-        except ValueError as error:  # of what looks like a date and is none
-            raise SourceError(f"{file_path}: {error}") from error
-        if read is not None and not isinstance(read, dict):
-            raise SourceError(f"{file_path} has to be a mapping of settings, e.g. port: 9000")
-        return cast("dict[str, Any]", read or {})
 
 
 def _check_variables() -> None:
@@ -339,4 +348,9 @@ def _hint(where: Sequence[int | str]) -> str:
     known: Any = Settings
     for part in where[:-1]:
         known = known.model_fields[part].annotation
-    return f"no such setting{near_ones(str(where[-1]), known.model_fields)[0]}"
+    names = (
+        [each.name for each in dataclasses.fields(known)]
+        if dataclasses.is_dataclass(known)
+        else known.model_fields
+    )
+    return f"no such setting{near_ones(str(where[-1]), names)[0]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import cast
 
 from deskhand_sandbox.base import Backend, Verifier
@@ -61,11 +62,32 @@ def create_backend(kind: str, **settings: object) -> Backend:
         BackendMissing: its extra is not installed; the message says the `pip install` that mends it.
         InvalidTask: a setting it does not know or accept.
     """
+    check_kind(kind)
+    factory = _load(BACKENDS[kind], f"the {kind} sandbox")
     try:
-        target = BACKENDS[kind]
-    except KeyError:
-        raise UnknownName("kind of sandbox", kind, BACKENDS) from None
-    return cast("Backend", _load(target, f"the {kind} sandbox")(**settings))
+        return cast("Backend", factory(**settings))
+    except TypeError as error:
+        raise InvalidTask(f"the {kind} backend refuses its settings: {error}") from error
+
+
+def check_kind(kind: str) -> None:
+    """
+    Raises:
+        UnknownName: no such kind; says the nearest.
+    """
+    if kind not in BACKENDS:
+        raise UnknownName("kind of sandbox", kind, BACKENDS)
+
+
+def check_settings(kind: str, settings: Mapping[str, JsonValue]) -> None:
+    """Have a backend's own record look at its settings; what is not installed here is not asked for.
+
+    Raises:
+        UnknownName: no such kind.
+        InvalidTask: a setting it does not know or accept.
+    """
+    with suppress(BackendMissing):
+        create_backend(kind, **settings)
 
 
 def end_left_behind(pools: Iterable[tuple[str, Mapping[str, JsonValue]]]) -> int:

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import re
 import stat
 from pathlib import Path
 
 import pytest
 
+from deskhand_platform import serving
 from deskhand_platform.errors import SettingsError
 from deskhand_platform.settings import load_settings
+from deskhand_sandbox.host import HostSettings
+from deskhand_sandbox.manager import PoolSettings
 
 
 def test_arguments_beat_environment_beats_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,6 +40,11 @@ def test_everything_lies_in_a_private_home(tmp_path: Path) -> None:
         ("- port: 1", "config.yaml has to be a mapping"),
         ("a port", "config.yaml has to be a mapping"),
         ("since: 2026-13-45", "cannot be read"),
+        ("sandbox: {pool: {}}", "sandbox.pool: .*did you mean pools"),
+        ("sandbox: {pools: {androd: {}}}", "setting sandbox.pools: pool 'androd': .*did you mean android"),
+        ("sandbox: {pools: {vm: {setings: {}}}}", "sandbox.pools: pool 'vm': .*did you mean settings"),
+        ("sandbox: {terms: {ttl: 1}}", "sandbox.terms.ttl: .*did you mean ttl_s"),
+        ("sandbox: {terms: {ttl_s: -1}}", "sandbox.terms: ttl_s must be a positive number"),
     ],
 )
 def test_a_wrong_file_is_refused_by_name(
@@ -65,3 +74,60 @@ def test_a_home_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SettingsError, match="DESKHAND_HOME"):
         load_settings(home=tmp_path / "file/home")
+
+
+PHONE = """
+sandbox:
+  kinds: [fake]
+  pools:
+    phone: {kind: android, max_sandboxes: 1, settings: {machine: attached, serials: [R58M123ABC]}}
+  terms: {ttl_s: 60}
+"""
+
+
+def test_pools_of_the_file_and_of_variables_make_one_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
+    (tmp_path / "config.yaml").write_text(PHONE)
+    monkeypatch.setenv("DESKHAND_SANDBOX__POOLS__PHONE__MAX_SANDBOXES", "2")
+    monkeypatch.setenv("DESKHAND_SANDBOX__POOLS__PHONE__SETTINGS__SERIALS", "[a, b]")
+    monkeypatch.setenv("DESKHAND_SANDBOX__DEADLINES__RESET_S", "300")
+    told = load_settings().sandbox
+    assert (told.lent, told.terms.ttl_s, told.deadlines.reset_s) == (("fake", "android"), 60, 300)
+    phone = {
+        "kind": "android",
+        "max_sandboxes": 2,
+        "settings": {"machine": "attached", "serials": ["a", "b"]},
+    }
+    assert told.pools == {"phone": phone}
+
+
+def test_the_sandbox_host_lends_what_the_settings_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
+    (tmp_path / "config.yaml").write_text(PHONE)
+    started: list[HostSettings] = []
+    monkeypatch.setattr(serving, "start_host", started.append)
+    serving.sandbox_host(load_settings())()
+    [host] = started
+    assert host.kinds == {
+        "fake": PoolSettings(max_sandboxes=16),
+        "phone": PoolSettings(
+            kind="android", max_sandboxes=1, settings={"machine": "attached", "serials": ["R58M123ABC"]}
+        ),
+    }
+    assert host.terms.ttl_s == 60 and host.kinds["fake"].create_s >= 600
+    (tmp_path / "config.yaml").write_text("sandbox: {pools: {browser: {settings: {isolated: yes}}}}")
+    with pytest.raises(SettingsError, match=r"sandbox\.pools: pool 'browser': .*did you mean isolation"):
+        serving.sandbox_host(load_settings())
+
+
+def test_the_example_of_the_documentation_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[2] / "docs/sandbox.md").read_text()
+    [example] = re.findall(r"^```yaml\n(sandbox:\n.+?)^```", text, re.DOTALL | re.MULTILINE)
+    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
+    (tmp_path / "config.yaml").write_text(example)
+    pools = load_settings().sandbox.lending.pools_of(["android", "desktop", "browser"], most=2)
+    assert pools.keys() == {"android", "roomy", "desktop", "browser"}

@@ -51,7 +51,7 @@ from deskhand_platform.cli import (
 from deskhand_platform.cli.console import complain
 from deskhand_platform.client import ApiError, ClientError, NotSignedIn
 from deskhand_platform.errors import InvalidField, NotFound, PlatformError, SettingsError
-from deskhand_sandbox.errors import SandboxError, UnknownName
+from deskhand_sandbox.errors import InvalidPool, SandboxError, UnknownName
 from deskhand_trainer.errors import ConfigError, TrainerError
 
 app = typer.Typer(
@@ -95,6 +95,7 @@ USAGE = (
     FolderTaken,
     InvalidField,
     SettingsError,
+    InvalidPool,
     UnknownName,
     UnknownFormat,
     InvalidRoutes,

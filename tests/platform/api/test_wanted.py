@@ -27,7 +27,11 @@ def whole(**changed: Any) -> dict[str, Any]:
 WRONG = [
     ({"task_id": "fake/press-buton"}, "task_id", "did you mean fake/press-button or "),
     (whole(environment={"kind": "brwser"}), "task.environment.kind", "did you mean browser"),
-    (whole(environment={"kind": "vm"}), "task.environment.kind", "(the setting sandbox.kinds)"),
+    (
+        whole(environment={"kind": "vm"}),
+        "task.environment.kind",
+        "(the settings sandbox.kinds and sandbox.pools)",
+    ),
     (whole(verifier={"name": "answr"}), "task.verifier.name", "did you mean answer"),
     (whole(verifier={"name": "fake", "settings": {"x": 1}}), "task.verifier.settings", "refuses"),
     (by("scripted", speed=3), "policy.settings.speed", "has no settings, e.g. {}"),

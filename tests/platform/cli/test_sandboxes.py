@@ -37,6 +37,15 @@ def test_actions_are_done_in_order_and_each_screen_is_kept(tmp_path: Path) -> No
     assert all(each.read_bytes().startswith(PICTURE) for each in pictures)
 
 
+def test_settings_of_the_kind_are_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
+    (tmp_path / "config.yaml").write_text("sandbox: {pools: {small: {kind: fake, settings: {width_px: 90}}}}")
+    screens = tmp_path / "screens"
+    away = ("--screens", str(screens), "--do", "click(point='<point>20 90</point>')")
+    done = deskhand("try", "small", "--set", "height_px=70", *away)
+    assert "off the screen, which is 90 x 70 pixels" in done.stderr
+
+
 def test_what_a_terminal_shows_is_printed(tmp_path: Path) -> None:
     told = ("--task", "worlds/chain", "--screens", str(tmp_path), "--do", "hotkey(key='right')")
     done = deskhand("try", "world", *told)
@@ -65,6 +74,9 @@ def test_lines_of_the_standard_input_are_actions(tmp_path: Path) -> None:
         (("try", "fake", "--do", "click(point='<point>900 1</point>')"), 1, "off the screen"),
         (("try", "fake", "--vnc"), 1, "a fake sandbox serves no VNC; desktop and vm do"),
         (("mcp", "fak"), 2, "did you mean fake?"),
+        (("try", "fake", "--set", "widht_px=80"), 2, "did you mean width_px"),
+        (("mcp", "android", "--set", "machin=attached"), 2, "did you mean machine?"),
+        (("try", "fake", "--set", "width_px"), 2, "name=value, e.g. machine=attached"),
     ],
 )
 @pytest.mark.usefixtures("temporary")
