@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from deskhand_flywheel.growth import Nursery, Source
+from deskhand_flywheel.store import Store
 from deskhand_platform.jobs.task_growing import Growing, _proposals  # pyright: ignore[reportPrivateUsage]
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.registry import create_backend
@@ -30,7 +31,7 @@ async def test_a_start_state_is_set_up_with_the_steps_of_its_task(tmp_path: Path
             assert kind == "fake"
             return await backend.create()
 
-    lender, nowhere = Lender(), Any
+    lender, nowhere = Lender(), cast("Store", None)
     grown = _proposals(asked, [base], lender, nowhere, Nursery(tmp_path), told.append, lambda number: None)
     async for _ in grown:
         pass
