@@ -5,11 +5,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from importlib.metadata import entry_points
 from typing import cast
 
 from deskhand_sandbox.base import Backend, Verifier
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, UnknownName
 from deskhand_sandbox.types import JsonValue, VerifierSpec
+
+GROUP = "deskhand.backends"
+"""Entry points of installed packages that bring kinds of their own: kind = "module:factory"."""
 
 BACKENDS: Mapping[str, str] = {
     "android": "deskhand_sandbox.backends.android:create",
@@ -19,7 +23,7 @@ BACKENDS: Mapping[str, str] = {
     "vm": "deskhand_sandbox.backends.vm:create",
     "world": "deskhand_sandbox.backends.world:create",
 }
-"""Kind of sandbox -> module and factory."""
+"""Kind of sandbox -> module and factory, of those that come with this package."""
 
 VERIFIERS: Mapping[str, str] = {
     "android": "deskhand_sandbox.verifiers.android:create",
@@ -50,20 +54,19 @@ EXTRAS: Mapping[str, str] = {
 
 
 def backend_kinds() -> tuple[str, ...]:
-    """Every kind of sandbox there is, sorted."""
-    return tuple(sorted(BACKENDS))
+    """Every kind of sandbox there is, those of other packages included, sorted."""
+    return tuple(sorted({*BACKENDS, *(point.name for point in entry_points(group=GROUP))}))
 
 
 def create_backend(kind: str, **settings: object) -> Backend:
     """A backend of that kind; nothing is started before its first `create`.
 
     Raises:
-        UnknownName: no such kind.
+        UnknownName: no such kind, here or in another installed package.
         BackendMissing: its extra is not installed; the message says the `pip install` that mends it.
         InvalidTask: a setting it does not know or accept.
     """
-    check_kind(kind)
-    factory = _load(BACKENDS[kind], f"the {kind} sandbox")
+    factory = _load(_target(kind), f"the {kind} sandbox")
     try:
         return cast("Backend", factory(**settings))
     except TypeError as error:
@@ -75,8 +78,7 @@ def check_kind(kind: str) -> None:
     Raises:
         UnknownName: no such kind; says the nearest.
     """
-    if kind not in BACKENDS:
-        raise UnknownName("kind of sandbox", kind, BACKENDS)
+    _target(kind)
 
 
 def check_settings(kind: str, settings: Mapping[str, JsonValue]) -> None:
@@ -123,6 +125,15 @@ def create_verifier(spec: VerifierSpec) -> Verifier:
         return cast("Verifier", factory(**spec.settings))
     except TypeError as error:
         raise InvalidTask(f"the {spec.name} verifier refuses its settings: {error}") from error
+
+
+def _target(kind: str) -> str:
+    """Module and factory of a kind; no other package has one of ours."""
+    if kind in BACKENDS:
+        return BACKENDS[kind]
+    for point in entry_points(group=GROUP, name=kind):
+        return point.value
+    raise UnknownName("kind of sandbox", kind, backend_kinds())
 
 
 def _load(target: str, what: str) -> Callable[..., object]:
