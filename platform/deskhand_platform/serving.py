@@ -35,7 +35,7 @@ from deskhand_platform.rounds.promoted import PromotedPolicies
 from deskhand_platform.rounds.scheduler import Scheduler
 from deskhand_platform.rounds.schedules import Schedules
 from deskhand_platform.services import Hosting, Rounds, Services
-from deskhand_platform.settings import Settings
+from deskhand_platform.settings import Settings, exported
 from deskhand_platform.supervisor import StartHost, Supervisor
 from deskhand_platform.talkers import Talkers
 from deskhand_platform.transfers import Transfers
@@ -126,7 +126,7 @@ async def platform(
         SettingsError: a backend refuses the settings of a pool.
         StoreError: the store cannot be opened.
     """
-    with lock.hold(settings.home) as held:
+    with lock.hold(settings.home) as held, exported(settings):
         listener = listen(settings.host, settings.port)
         try:
             async with (

@@ -7,62 +7,24 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, Field, IPvAnyNetwork, ValidationError, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, Field, IPvAnyNetwork, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as SourceError
 
 from deskhand_platform.errors import SettingsError
-from deskhand_platform.settings_sources import File, Variables
-from deskhand_sandbox.deadlines import Deadlines
-from deskhand_sandbox.errors import InvalidPool, near_ones
+from deskhand_platform.sandbox_settings import SandboxSettings
+from deskhand_platform.settings_sources import File, Variables, split
+from deskhand_sandbox.errors import near_ones
 from deskhand_sandbox.logs import Form
-from deskhand_sandbox.manager import LeaseTerms, Lending
 
 DEFAULT_PORT = 8420
 PREFIX = "DESKHAND_"
-
-
-class SandboxSettings(BaseModel):
-    """The sandboxes that are lent by the host `serve` keeps running, and opened by runs and commands."""
-
-    model_config = {"extra": "forbid", "frozen": True}
-
-    kinds: tuple[str, ...] = ("browser", "desktop", "fake", "world")
-    """Kinds of sandbox the host lends, beside those of `pools`."""
-    max_sandboxes: Annotated[int, Field(ge=1, le=512)] = 16
-    """Sandboxes of one pool alive at once, where the pool does not say."""
-    pools: dict[str, dict[str, Any]] = {}
-    """By name, the settings of `deskhand_sandbox.manager.PoolSettings`: how many, their labels and deadlines,
-    and under `settings` those of their backend, e.g. {"android": {"settings": {"machine": "emulator"}}}. A
-    name is a kind, unless the pool says its `kind`; a kind without a pool here has one of the defaults."""
-    terms: LeaseTerms = LeaseTerms()
-    """What leases are granted under."""
-    deadlines: Deadlines = Deadlines()
-    """After which a call of a sandbox counts as hung."""
-
-    @field_validator("pools")
-    @classmethod
-    def _check_pools(cls, pools: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        try:
-            Lending(pools=pools)
-        except InvalidPool as error:
-            raise ValueError(str(error)) from error
-        return pools
-
-    @property
-    def lending(self) -> Lending:
-        """How sandboxes are to be opened."""
-        return Lending(pools=self.pools, terms=self.terms, deadlines=self.deadlines)
-
-    @property
-    def lent(self) -> tuple[str, ...]:
-        """Kinds of sandbox that the host lends."""
-        return tuple(dict.fromkeys((*self.kinds, *self.lending.kinds)))
 
 
 class WorkerSettings(BaseModel):
@@ -250,6 +212,17 @@ class Settings(BaseSettings):
     """How processes write their logs: for a person, or one JSON object a line, with ids to join them by."""
     url: str | None = None
     """Where the command line finds the platform; None: this home's own."""
+    tasks: Annotated[tuple[str, ...], NoDecode, split(os.pathsep)] = ()
+    """Files and folders of tasks of one's own; as a variable, with ":" between them."""
+    downloads: str | None = None
+    """Folder of what tasks download when they are set up; None: in the user's cache folder."""
+    download_hosts: Annotated[tuple[str, ...], NoDecode, split(",")] = ()
+    """Hosts on this machine or in its own networks that such files may come from; as a variable, with commas
+    between them."""
+    chromium: str | None = None
+    """Path of the Chromium of browsers and of simulated devices; None: the one on PATH."""
+    adb: str | None = None
+    """Path of adb; None: the one on PATH, else the SDK's."""
     sandbox: SandboxSettings = SandboxSettings()
     worker: WorkerSettings = WorkerSettings()
     rounds: RoundSettings = RoundSettings()
@@ -274,6 +247,18 @@ class Settings(BaseSettings):
         """Arguments beat the environment, the environment beats the file."""
         home = Path(os.environ.get("DESKHAND_HOME", "~/.deskhand")).expanduser()
         return init_settings, Variables(settings_cls), File(settings_cls, home / "config.yaml")
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The settings that rooms below read from the environment, as they stand there."""
+        told = {
+            "TASKS": os.pathsep.join(str(Path(each).expanduser()) for each in self.tasks),
+            "DOWNLOADS": self.downloads and str(Path(self.downloads).expanduser()),
+            "DOWNLOAD_HOSTS": ",".join(self.download_hosts),
+            "CHROMIUM": self.chromium,
+            "ADB": self.adb,
+        }
+        return {f"{PREFIX}{name}": value for name, value in told.items() if value}
 
     @property
     def db_url(self) -> str:
@@ -312,6 +297,22 @@ def load_settings(**overrides: object) -> Settings:
     Raises:
         SettingsError: a value, a variable or the YAML file is refused, or the home folder cannot be made.
     """
+    settings = read_settings(**overrides)
+    try:
+        settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"the home folder {settings.home} cannot be made: {error.strerror}; set DESKHAND_HOME"
+        ) from error
+    return settings
+
+
+def read_settings(**overrides: object) -> Settings:
+    """The same without a folder made.
+
+    Raises:
+        SettingsError: a value, a variable or the YAML file is refused.
+    """
     given = {name: value for name, value in overrides.items() if value is not None}
     _check_variables()
     try:
@@ -324,14 +325,22 @@ def load_settings(**overrides: object) -> Settings:
         raise SettingsError(f"setting {where}: {hint}") from error
     except (SourceError, yaml.YAMLError) as error:
         raise SettingsError(f"the settings cannot be read: {error}") from error
-    settings = settings.model_copy(update={"home": settings.home.expanduser().resolve()})
+    return settings.model_copy(update={"home": settings.home.expanduser().resolve()})
+
+
+@contextmanager
+def exported(settings: Settings) -> Generator[None]:
+    """Have this process, and those it starts, find in the environment what the file of settings says."""
+    before = {name: os.environ.get(name) for name in settings.variables}
+    os.environ.update(settings.variables)
     try:
-        settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingsError(
-            f"the home folder {settings.home} cannot be made: {error.strerror}; set DESKHAND_HOME"
-        ) from error
-    return settings
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _check_variables() -> None:

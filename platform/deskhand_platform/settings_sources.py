@@ -8,9 +8,21 @@ from pathlib import Path
 from typing import Any, cast
 
 import yaml
+from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 from pydantic_settings import EnvSettingsSource, YamlConfigSettingsSource
 from pydantic_settings import SettingsError as SourceError
+
+
+def split(separator: str) -> BeforeValidator:
+    """A list that may be given as a text with something between its parts, as variables have it."""
+
+    def parts(given: object) -> object:
+        if not isinstance(given, str):
+            return given
+        return [part.strip() for part in given.split(separator) if part.strip()]
+
+    return BeforeValidator(parts)
 
 
 class Variables(EnvSettingsSource):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 import stat
 from pathlib import Path
@@ -7,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from deskhand_platform import serving
+from deskhand_platform.api.routes.in_force import in_force
 from deskhand_platform.errors import SettingsError
-from deskhand_platform.settings import load_settings
+from deskhand_platform.settings import exported, load_settings
 from deskhand_sandbox.host import HostSettings
 from deskhand_sandbox.manager import PoolSettings
 
@@ -131,3 +133,39 @@ def test_the_example_of_the_documentation_is_taken(tmp_path: Path, monkeypatch: 
     (tmp_path / "config.yaml").write_text(example)
     pools = load_settings().sandbox.lending.pools_of(["android", "desktop", "browser"], most=2)
     assert pools.keys() == {"android", "roomy", "desktop", "browser"}
+
+
+ELSEWHERE = """
+tasks: [/tasks/mine.yaml, ~/tasks]
+downloads: /var/downloads
+download_hosts: [files.lan]
+chromium: /opt/chromium
+adb: /opt/adb
+"""
+
+
+def test_what_rooms_below_read_from_the_environment_is_in_the_tree_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
+    for name in ("TASKS", "DOWNLOADS", "DOWNLOAD_HOSTS", "CHROMIUM", "ADB"):
+        monkeypatch.delenv(f"DESKHAND_{name}", raising=False)
+    (tmp_path / "config.yaml").write_text(ELSEWHERE)
+    settings = load_settings()
+    with exported(settings):
+        assert {name: os.environ[name] for name in settings.variables} == {
+            "DESKHAND_TASKS": "/tasks/mine.yaml:/home/ada/tasks",
+            "DESKHAND_DOWNLOADS": "/var/downloads",
+            "DESKHAND_DOWNLOAD_HOSTS": "files.lan",
+            "DESKHAND_CHROMIUM": "/opt/chromium",
+            "DESKHAND_ADB": "/opt/adb",
+        }
+        # a child reads the file as well as the environment
+        assert load_settings().variables == settings.variables
+    assert not settings.variables.keys() & os.environ.keys()
+    monkeypatch.setenv("DESKHAND_TASKS", "a:b")
+    monkeypatch.setenv("DESKHAND_DOWNLOAD_HOSTS", "one.lan, two.lan")
+    told = load_settings()
+    assert (told.tasks, told.download_hosts, told.adb) == (("a", "b"), ("one.lan", "two.lan"), "/opt/adb")
+    assert {each.name for each in in_force(told) if each.changed} >= {"tasks", "download_hosts", "adb"}

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from deskhand_platform.api.routes.in_force import in_force, without_secret
-from deskhand_platform.settings import SandboxSettings, Settings
+from deskhand_platform.sandbox_settings import SandboxSettings
+from deskhand_platform.settings import Settings
 
 
 @pytest.mark.parametrize(
