@@ -170,6 +170,13 @@ def test_doctor_names_what_mends(tmp_path: Path) -> None:
     assert result.returncode == 1 and "/nowhere/chromium" in result.stdout  # what sandboxes would start
 
 
+def test_doctor_looks_at_pools_of_the_settings(tmp_path: Path) -> None:
+    assert "pools of sandboxes in the settings: none" in deskhand(tmp_path, "doctor").stdout
+    (tmp_path / "config.yaml").write_text("sandbox: {pools: {vm: {settings: {image: /nowhere/disk}}}}")
+    result = deskhand(tmp_path, "doctor")
+    assert result.returncode == 1 and "no disk image at /nowhere/disk" in result.stdout
+
+
 def test_a_stale_token_file_is_not_enough(tmp_path: Path) -> None:
     write_private(tmp_path / "token", "wrong")
     result = deskhand(tmp_path, "rounds", "list", DESKHAND_URL="http://127.0.0.1:9")
