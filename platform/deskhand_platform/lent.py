@@ -1,4 +1,4 @@
-"""Which kinds of sandbox are lent here: what the setting `sandbox.kinds` names."""
+"""Which kinds of sandbox are lent here: what the settings `sandbox.kinds` and `sandbox.pools` name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.naming import named_in
 from deskhand_sandbox.errors import UnknownName
-from deskhand_sandbox.registry import BACKENDS
+from deskhand_sandbox.registry import backend_kinds
 
 
 def check_lent(kind: str, lent: Collection[str], field: str) -> None:
@@ -18,9 +18,8 @@ def check_lent(kind: str, lent: Collection[str], field: str) -> None:
     if kind in lent:
         return
     with named_in(field):
-        if kind not in BACKENDS:
+        if kind not in backend_kinds():
             raise UnknownName("kind of sandbox", kind, lent)
     here = ", ".join(sorted(lent))
-    raise InvalidField(
-        field, f"sandboxes of kind {kind!r} are not lent here; there are: {here} (the setting sandbox.kinds)"
-    )
+    told = f"sandboxes of kind {kind!r} are not lent here; there are: {here}"
+    raise InvalidField(field, f"{told} (the settings sandbox.kinds and sandbox.pools)")

@@ -24,6 +24,7 @@ from deskhand_sandbox.errors import (
     UnknownName,
     UnsupportedCapability,
 )
+from deskhand_sandbox.tasks.setup import set_up
 from deskhand_sandbox.types import DeviceAction, Observation, Start, Task
 
 IDLE_S = 600.0
@@ -126,7 +127,7 @@ class Loans:
                 "task", f"takes a {task.environment.kind} sandbox, and this is a {loan.kind} one"
             )
         async with _turn(loan):
-            start = await loan.sandbox.reset(task)
+            start = await set_up(loan.sandbox, task)
             loan.task_id = task.id
             return start
 

@@ -8,6 +8,7 @@ from deskhand_platform import host_address
 from deskhand_platform.errors import InvalidField, PreviewFailed
 from deskhand_platform.settings import Settings
 from deskhand_sandbox.errors import InvalidTask, SandboxError, UnknownName
+from deskhand_sandbox.tasks.setup import set_up
 from deskhand_sandbox.types import Start, Task
 
 AT_ONCE = 2
@@ -37,7 +38,7 @@ async def first_screen(settings: Settings, task: Task) -> Start:
             SandboxClient(*address) as client,
             client.lease(task.environment.kind, owner="preview", wait_s=WAIT_S) as sandbox,
         ):
-            return await sandbox.reset(task)
+            return await set_up(sandbox, task)
     except UnknownName:
         raise
     except InvalidTask as error:

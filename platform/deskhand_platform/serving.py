@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
@@ -19,7 +19,7 @@ from deskhand_platform import database_lock, lock
 from deskhand_platform.accounts.opening import Accounts, FirstAdmin, open_accounts
 from deskhand_platform.alarms.watch import AlarmWatch
 from deskhand_platform.api.app import create_app
-from deskhand_platform.errors import PortInUse
+from deskhand_platform.errors import PortInUse, SettingsError
 from deskhand_platform.evaluations.desk import EvaluationRunner
 from deskhand_platform.jobs.desk import JobRunner
 from deskhand_platform.live import LiveSandboxes
@@ -35,13 +35,13 @@ from deskhand_platform.rounds.promoted import PromotedPolicies
 from deskhand_platform.rounds.scheduler import Scheduler
 from deskhand_platform.rounds.schedules import Schedules
 from deskhand_platform.services import Hosting, Rounds, Services
-from deskhand_platform.settings import Settings
+from deskhand_platform.settings import Settings, exported
 from deskhand_platform.supervisor import StartHost, Supervisor
 from deskhand_platform.talkers import Talkers
 from deskhand_platform.transfers import Transfers
 from deskhand_platform.webhooks.sending import Sender
+from deskhand_sandbox.errors import InvalidPool
 from deskhand_sandbox.host import HostSettings, start_host
-from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.tasks.setup.downloads import Downloads
 
 
@@ -94,12 +94,19 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def sandbox_host(settings: Settings) -> StartHost:
-    """How this platform starts its sandbox host."""
-    wanted = settings.sandbox
-    pools = dict.fromkeys(wanted.kinds, PoolSettings(max_sandboxes=wanted.max_sandboxes))
-    if "browser" in pools:
-        pools["browser"] = replace(pools["browser"], settings={"neighbours": wanted.neighbours})
-    host = HostSettings(kinds=pools, state_folder=settings.home / "sandboxes")
+    """How this platform starts its sandbox host.
+
+    Raises:
+        SettingsError: a backend refuses the settings of a pool; says which and why.
+    """
+    told = settings.sandbox
+    try:
+        pools = told.lending.pools_of(told.lent, most=told.max_sandboxes)
+    except InvalidPool as error:
+        raise SettingsError(f"setting sandbox.pools: {error}") from error
+    host = HostSettings(
+        kinds=pools, terms=told.terms, deadlines=told.deadlines, state_folder=settings.home / "sandboxes"
+    )
     return lambda: start_host(host)
 
 
@@ -117,9 +124,10 @@ async def platform(
         DatabaseInUse: another one works the database, or has taken it over, which ends the block.
         PortInUse: the address is taken.
         ChildFailed: the sandbox host does not start.
+        SettingsError: a backend refuses the settings of a pool.
         StoreError: the store cannot be opened.
     """
-    with lock.hold(settings.home) as held:
+    with lock.hold(settings.home) as held, exported(settings):
         listener = listen(settings.host, settings.port)
         try:
             async with (

@@ -5,45 +5,26 @@ Each package has its own settings record; this tree composes them and says where
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Sequence
-from importlib.resources.abc import Traversable
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import yaml
 from pydantic import BaseModel, Field, IPvAnyNetwork, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    YamlConfigSettingsSource,
-)
-from pydantic_settings import (
-    SettingsError as SourceError,
-)
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsError as SourceError
 
 from deskhand_platform.errors import SettingsError
+from deskhand_platform.sandbox_settings import SandboxSettings
+from deskhand_platform.settings_sources import File, Variables, split
 from deskhand_sandbox.errors import near_ones
 from deskhand_sandbox.logs import Form
-from deskhand_sandbox.tools.policy import Neighbours
 
 DEFAULT_PORT = 8420
 PREFIX = "DESKHAND_"
-
-
-class SandboxSettings(BaseModel):
-    """The sandbox host that `serve` keeps running."""
-
-    model_config = {"extra": "forbid", "frozen": True}
-
-    kinds: tuple[str, ...] = ("browser", "desktop", "fake", "world")
-    """Kinds of sandbox it lends."""
-    max_sandboxes: Annotated[int, Field(ge=1, le=512)] = 16
-    """Sandboxes of one kind alive at once."""
-    neighbours: Neighbours = "named"
-    """Whether browsers reach this machine and its networks: only hosts that a task names ("named"), not at
-    all ("deny"), or like any other place, cloud metadata included ("allow")."""
 
 
 class WorkerSettings(BaseModel):
@@ -241,6 +222,17 @@ class Settings(BaseSettings):
     """How processes write their logs: for a person, or one JSON object a line, with ids to join them by."""
     url: str | None = None
     """Where the command line finds the platform; None: this home's own."""
+    tasks: Annotated[tuple[str, ...], NoDecode, split(os.pathsep)] = ()
+    """Files and folders of tasks of one's own; as a variable, with ":" between them."""
+    downloads: str | None = None
+    """Folder of what tasks download when they are set up; None: in the user's cache folder."""
+    download_hosts: Annotated[tuple[str, ...], NoDecode, split(",")] = ()
+    """Hosts on this machine or in its own networks that such files may come from; as a variable, with commas
+    between them."""
+    chromium: str | None = None
+    """Path of the Chromium of browsers and of simulated devices; None: the one on PATH."""
+    adb: str | None = None
+    """Path of adb; None: the one on PATH, else the SDK's."""
     sandbox: SandboxSettings = SandboxSettings()
     worker: WorkerSettings = WorkerSettings()
     rounds: RoundSettings = RoundSettings()
@@ -264,7 +256,19 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments beat the environment, the environment beats the file."""
         home = Path(os.environ.get("DESKHAND_HOME", "~/.deskhand")).expanduser()
-        return init_settings, env_settings, _File(settings_cls, home / "config.yaml")
+        return init_settings, Variables(settings_cls), File(settings_cls, home / "config.yaml")
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The settings that rooms below read from the environment, as they stand there."""
+        told = {
+            "TASKS": os.pathsep.join(str(Path(each).expanduser()) for each in self.tasks),
+            "DOWNLOADS": self.downloads and str(Path(self.downloads).expanduser()),
+            "DOWNLOAD_HOSTS": ",".join(self.download_hosts),
+            "CHROMIUM": self.chromium,
+            "ADB": self.adb,
+        }
+        return {f"{PREFIX}{name}": value for name, value in told.items() if value}
 
     @property
     def db_url(self) -> str:
@@ -303,18 +307,7 @@ def load_settings(**overrides: object) -> Settings:
     Raises:
         SettingsError: a value, a variable or the YAML file is refused, or the home folder cannot be made.
     """
-    given = {name: value for name, value in overrides.items() if value is not None}
-    _check_variables()
-    try:
-        settings = Settings(**given)  # pyright: ignore[reportArgumentType]  # checked by pydantic
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        hint = _hint(first["loc"]) if first["type"] == "extra_forbidden" else first["msg"]
-        raise SettingsError(f"setting {where}: {hint}") from error
-    except (SourceError, yaml.YAMLError) as error:
-        raise SettingsError(f"the settings cannot be read: {error}") from error
-    settings = settings.model_copy(update={"home": settings.home.expanduser().resolve()})
+    settings = read_settings(**overrides)
     try:
         settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -324,19 +317,40 @@ def load_settings(**overrides: object) -> Settings:
     return settings
 
 
-class _File(YamlConfigSettingsSource):
-    """The home's file; what is no mapping is refused by name."""
+def read_settings(**overrides: object) -> Settings:
+    """The same without a folder made.
 
-    def _read_file(self, file_path: Path | Traversable) -> dict[str, Any]:
-        try:
-            read: object = yaml.safe_load(file_path.read_text(encoding="utf-8"))
-        except UnicodeDecodeError as error:
-            raise SourceError(f"{file_path} is no UTF-8 ({error})") from error
-        except ValueError as error:  # of what looks like a date and is none
-            raise SourceError(f"{file_path}: {error}") from error
-        if read is not None and not isinstance(read, dict):
-            raise SourceError(f"{file_path} has to be a mapping of settings, e.g. port: 9000")
-        return cast("dict[str, Any]", read or {})
+    Raises:
+        SettingsError: a value, a variable or the YAML file is refused.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    _check_variables()
+    try:
+        settings = Settings(**given)  # pyright: ignore[reportArgumentType]  # checked by pydantic
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        unknown = first["type"] in ("extra_forbidden", "unexpected_keyword_argument")
+        hint = _hint(first["loc"]) if unknown else first["msg"].removeprefix("Value error, ")
+        raise SettingsError(f"setting {where}: {hint}") from error
+    except (SourceError, yaml.YAMLError) as error:
+        raise SettingsError(f"the settings cannot be read: {error}") from error
+    return settings.model_copy(update={"home": settings.home.expanduser().resolve()})
+
+
+@contextmanager
+def exported(settings: Settings) -> Generator[None]:
+    """Have this process, and those it starts, find in the environment what the file of settings says."""
+    before = {name: os.environ.get(name) for name in settings.variables}
+    os.environ.update(settings.variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _check_variables() -> None:
@@ -353,4 +367,9 @@ def _hint(where: Sequence[int | str]) -> str:
     known: Any = Settings
     for part in where[:-1]:
         known = known.model_fields[part].annotation
-    return f"no such setting{near_ones(str(where[-1]), known.model_fields)[0]}"
+    names = (
+        [each.name for each in dataclasses.fields(known)]
+        if dataclasses.is_dataclass(known)
+        else known.model_fields
+    )
+    return f"no such setting{near_ones(str(where[-1]), names)[0]}"

@@ -20,8 +20,10 @@ class Deadlines:
     """Everything else, on top of what an action itself asks to take."""
 
     def __post_init__(self) -> None:
-        if self.reset_s <= 0 or self.call_s <= 0:
-            raise ValueError(f"deadlines must be positive, not {self.reset_s} and {self.call_s}")
+        for name in ("reset_s", "call_s"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                raise ValueError(f"deadlines must be positive numbers, not {value!r}")
 
     def of_action(self, action: Action) -> float:
         """Seconds `act(action)` may take."""

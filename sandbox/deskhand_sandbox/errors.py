@@ -5,6 +5,7 @@ SandboxError
 ├── UnsupportedCapability    this kind of sandbox cannot do that (fork, run, …)
 ├── UnknownName              no such kind, task or verifier; carries suggestions
 ├── InvalidTask              a task whose settings this backend refuses
+├── InvalidPool              settings of a pool of sandboxes that are refused
 └── InfrastructureError      the computer failed, not the agent: excluded from reward, retried, counted
     ├── SandboxDied          browser, guest or host process is gone
     ├── SandboxTimeout       a call passed its deadline
@@ -62,6 +63,10 @@ class UnknownName(SandboxError):
 
 class InvalidTask(SandboxError):
     """A task whose settings the backend refuses; says which and why."""
+
+
+class InvalidPool(SandboxError):
+    """Settings of a pool of sandboxes, or of leases, that are refused; says which and why."""
 
 
 class InfrastructureError(SandboxError):

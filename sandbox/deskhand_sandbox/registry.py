@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from importlib.metadata import entry_points
 from typing import cast
 
 from deskhand_sandbox.base import Backend, Verifier
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, UnknownName
 from deskhand_sandbox.types import JsonValue, VerifierSpec
+
+GROUP = "deskhand.backends"
+"""Entry points of installed packages that bring kinds of their own: kind = "module:factory"."""
 
 BACKENDS: Mapping[str, str] = {
     "android": "deskhand_sandbox.backends.android:create",
@@ -18,7 +23,7 @@ BACKENDS: Mapping[str, str] = {
     "vm": "deskhand_sandbox.backends.vm:create",
     "world": "deskhand_sandbox.backends.world:create",
 }
-"""Kind of sandbox -> module and factory."""
+"""Kind of sandbox -> module and factory, of those that come with this package."""
 
 VERIFIERS: Mapping[str, str] = {
     "android": "deskhand_sandbox.verifiers.android:create",
@@ -49,23 +54,42 @@ EXTRAS: Mapping[str, str] = {
 
 
 def backend_kinds() -> tuple[str, ...]:
-    """Every kind of sandbox there is, sorted."""
-    return tuple(sorted(BACKENDS))
+    """Every kind of sandbox there is, those of other packages included, sorted."""
+    return tuple(sorted({*BACKENDS, *(point.name for point in entry_points(group=GROUP))}))
 
 
 def create_backend(kind: str, **settings: object) -> Backend:
     """A backend of that kind; nothing is started before its first `create`.
 
     Raises:
-        UnknownName: no such kind.
+        UnknownName: no such kind, here or in another installed package.
         BackendMissing: its extra is not installed; the message says the `pip install` that mends it.
         InvalidTask: a setting it does not know or accept.
     """
+    factory = _load(_target(kind), f"the {kind} sandbox")
     try:
-        target = BACKENDS[kind]
-    except KeyError:
-        raise UnknownName("kind of sandbox", kind, BACKENDS) from None
-    return cast("Backend", _load(target, f"the {kind} sandbox")(**settings))
+        return cast("Backend", factory(**settings))
+    except TypeError as error:
+        raise InvalidTask(f"the {kind} backend refuses its settings: {error}") from error
+
+
+def check_kind(kind: str) -> None:
+    """
+    Raises:
+        UnknownName: no such kind; says the nearest.
+    """
+    _target(kind)
+
+
+def check_settings(kind: str, settings: Mapping[str, JsonValue]) -> None:
+    """Have a backend's own record look at its settings; what is not installed here is not asked for.
+
+    Raises:
+        UnknownName: no such kind.
+        InvalidTask: a setting it does not know or accept.
+    """
+    with suppress(BackendMissing):
+        create_backend(kind, **settings)
 
 
 def end_left_behind(pools: Iterable[tuple[str, Mapping[str, JsonValue]]]) -> int:
@@ -101,6 +125,15 @@ def create_verifier(spec: VerifierSpec) -> Verifier:
         return cast("Verifier", factory(**spec.settings))
     except TypeError as error:
         raise InvalidTask(f"the {spec.name} verifier refuses its settings: {error}") from error
+
+
+def _target(kind: str) -> str:
+    """Module and factory of a kind; no other package has one of ours."""
+    if kind in BACKENDS:
+        return BACKENDS[kind]
+    for point in entry_points(group=GROUP, name=kind):
+        return point.value
+    raise UnknownName("kind of sandbox", kind, backend_kinds())
 
 
 def _load(target: str, what: str) -> Callable[..., object]:

@@ -1,11 +1,13 @@
 import builtins
 import random
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, UnknownName
+from deskhand_sandbox.manager import Lending
 from deskhand_sandbox.registry import BACKENDS, VERIFIERS, backend_kinds, create_backend, create_verifier
 from deskhand_sandbox.store.goals import draw_goal
 from deskhand_sandbox.types import JsonValue, VerifierSpec
@@ -25,6 +27,34 @@ SETTINGS: Mapping[str, Mapping[str, JsonValue]] = {
 def test_kinds_are_known_without_loading_them() -> None:
     known = ("android", "browser", "desktop", "fake", "vm", "world")
     assert backend_kinds() == tuple(sorted(BACKENDS)) == known
+
+
+@pytest.fixture
+def kiosk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed package with a kind of its own, and with one that has a name of ours."""
+    (tmp_path / "my_kiosk.py").write_text(
+        "from deskhand_sandbox.backends.fake import FakeBackend\n\n\n"
+        "def create(*, colour):\n    return FakeBackend({})\n"
+    )
+    about = tmp_path / "my_kiosk-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-kiosk\nVersion: 1.0\n")
+    points = "[deskhand.backends]\nkiosk = my_kiosk:create\nworld = my_kiosk:create\n"
+    (about / "entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.mark.usefixtures("kiosk")
+def test_other_packages_bring_kinds_of_their_own() -> None:
+    assert "kiosk" in backend_kinds()
+    assert create_backend("kiosk", colour="red").kind == "fake"
+    with pytest.raises(InvalidTask, match="colours"):
+        create_backend("kiosk", colours="red")
+    with pytest.raises(UnknownName, match="did you mean kiosk"):
+        create_backend("kiosks")
+    assert type(create_backend("world")).__module__.startswith("deskhand_sandbox")
+    pools = Lending(pools={"kiosk": {"settings": {"colour": "red"}}}).pools_of(["kiosk"], most=1)
+    assert pools["kiosk"].settings == {"colour": "red"}
 
 
 async def test_a_backend_is_made_by_name() -> None:

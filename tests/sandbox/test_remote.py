@@ -25,10 +25,12 @@ from deskhand_sandbox.errors import (
     VerifierError,
 )
 from deskhand_sandbox.host import SandboxClient, client
+from deskhand_sandbox.host.channel import Channel
 from deskhand_sandbox.host.serve import Server, listen, server_config
 from deskhand_sandbox.host.server import Host
 from deskhand_sandbox.host.wire import PROTOCOL
 from deskhand_sandbox.manager import LeaseTerms, PoolSettings, SandboxManager
+from deskhand_sandbox.manager.records import MOST_CREATE_S
 from deskhand_sandbox.types import Answer, CallTool, Click, EnvironmentSpec, Run, Task, TypeText, VerifierSpec
 
 spec = importlib.util.spec_from_file_location("tiny_host", Path(__file__).with_name("tiny_host.py"))
@@ -411,3 +413,19 @@ async def test_another_server_at_the_address_is_no_host() -> None:
         async with SandboxClient(url, TOKEN) as source:
             with pytest.raises(HostUnreachable, match="not as a sandbox host"):
                 await source.status()
+
+
+async def test_who_asks_waits_as_long_as_a_sandbox_may_take_to_be_made(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[float] = []
+
+    async def lend(*_: object, limit_s: float) -> None:
+        limits.append(limit_s)
+        raise HostUnreachable("enough")
+
+    monkeypatch.setattr(Channel, "lend", lend)
+    with pytest.raises(HostUnreachable, match="enough"):
+        async with served.source.lease("tiny", owner="me", wait_s=60):
+            pass
+    assert limits[0] > 60 + PoolSettings(create_s=MOST_CREATE_S).create_s

@@ -18,6 +18,8 @@ from typing import Any, cast
 from deskhand_flywheel.errors import MalformedRecord
 from deskhand_flywheel.records import decode
 from deskhand_sandbox import logs
+from deskhand_sandbox.errors import InvalidPool
+from deskhand_sandbox.manager.lending import read_lending
 from deskhand_trainer.config_parsing import parse_config
 from deskhand_trainer.errors import ConfigError, DiskFull, RunRefused
 from deskhand_trainer.runs import RunKind, RunResult, RunSpec, RunState
@@ -134,16 +136,24 @@ def read_spec(given: Any) -> RunSpec:
     fields = dict(cast("dict[str, Any]", given))
     kinds = [k.value for k in RunKind]
     kind, config = fields.pop("kind", None), fields.pop("config", {})
+    sandboxes = fields.pop("sandboxes", {})
     if kind not in kinds:
         raise RunRefused(f"spec.json: kind must be one of {', '.join(kinds)}, got {kind!r}")
     if not isinstance(config, dict):
         raise RunRefused("spec.json: config must be an object")
     try:
+        read_lending(sandboxes)
+    except InvalidPool as error:
+        raise RunRefused(f"spec.json: sandboxes: {error}") from error
+    try:
         head = parse_config(_SpecFields, fields, path="spec.")
     except ConfigError as error:
         raise RunRefused(f"spec.json: {error}") from error
     return RunSpec(
-        kind=RunKind(kind), config=config, **{f.name: getattr(head, f.name) for f in dataclasses.fields(head)}
+        kind=RunKind(kind),
+        config=config,
+        sandboxes=sandboxes,
+        **{f.name: getattr(head, f.name) for f in dataclasses.fields(head)},
     )
 
 

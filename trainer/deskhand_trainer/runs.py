@@ -57,6 +57,8 @@ class RunSpec:
     """obstore URL of the blob store, e.g. "file:///path/blobs"."""
     sandbox_url: str | None = None
     """Address of the sandbox host (its token comes in `DESKHAND_SANDBOX_TOKEN`); None: start one."""
+    sandboxes: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """How the host that it starts lends: the fields of `deskhand_sandbox.manager.Lending`."""
     policy_in: str | None = None
     """Policy id in the store to start from; None: the tiny model built from its config."""
     prm_in: str | None = None

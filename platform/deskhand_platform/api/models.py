@@ -99,6 +99,8 @@ class CatalogTask(BaseModel):
 class LimitsBody(Incoming):
     turns: Annotated[int, Field(ge=1, le=1000)] = 30
     seconds: Annotated[float, Field(gt=0, le=86400)] = 300.0
+    questions: Annotated[int, Field(ge=0, le=1000)] = 3
+    """So many of an episode's questions the user answers."""
 
 
 class EnvironmentBody(Incoming):
@@ -118,6 +120,8 @@ class TaskBody(Incoming):
     environment: EnvironmentBody
     verifier: VerifierBody
     instruction: str = ""
+    details: dict[str, str] = {}
+    """What the instruction leaves out and the user says when asked: topic -> what it is."""
     limits: LimitsBody = LimitsBody()
     labels: dict[str, str] = {}
 

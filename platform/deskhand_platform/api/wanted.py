@@ -65,7 +65,8 @@ def full_task(body: TaskBody, seed: int) -> Task:
         verifier=VerifierSpec(name=body.verifier.name, settings=body.verifier.settings),
         instruction=body.instruction,
         seed=seed,
-        limits=Limits(turns=body.limits.turns, seconds=body.limits.seconds),
+        details=body.details,
+        limits=Limits(turns=body.limits.turns, seconds=body.limits.seconds, questions=body.limits.questions),
         labels=body.labels,
     )
 

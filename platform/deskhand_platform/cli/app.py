@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Annotated
 
@@ -51,7 +52,8 @@ from deskhand_platform.cli import (
 from deskhand_platform.cli.console import complain
 from deskhand_platform.client import ApiError, ClientError, NotSignedIn
 from deskhand_platform.errors import InvalidField, NotFound, PlatformError, SettingsError
-from deskhand_sandbox.errors import SandboxError, UnknownName
+from deskhand_platform.settings import exported, read_settings
+from deskhand_sandbox.errors import InvalidPool, SandboxError, UnknownName
 from deskhand_trainer.errors import ConfigError, TrainerError
 
 app = typer.Typer(
@@ -95,6 +97,7 @@ USAGE = (
     FolderTaken,
     InvalidField,
     SettingsError,
+    InvalidPool,
     UnknownName,
     UnknownFormat,
     InvalidRoutes,
@@ -123,12 +126,15 @@ def tell_version(asked: bool) -> None:
 
 @app.callback()
 def everywhere(
+    context: typer.Context,
     told: Annotated[
         bool,
         typer.Option("--version", callback=tell_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Read what stands before a command."""
+    """Read what stands before a command, and have the environment agree with the settings."""
+    with suppress(SettingsError):  # a command that goes by them says so itself
+        context.with_resource(exported(read_settings()))
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import typer
 from deskhand_platform.cli.console import out
 from deskhand_platform.lock import serving
 from deskhand_platform.settings import Settings, load_settings
-from deskhand_sandbox.errors import BackendMissing
+from deskhand_sandbox.errors import BackendMissing, InvalidPool
 from deskhand_sandbox.isolation import Confinement
 from deskhand_sandbox.registry import create_backend
 
@@ -88,6 +88,18 @@ def kind(name: str, what: str) -> Callable[[Settings], Finding]:
     return look
 
 
+def pools(settings: Settings) -> Finding:
+    """What the settings say sandboxes are made of."""
+    lending = settings.sandbox.lending
+    what = f"pools of sandboxes in the settings: {', '.join(lending.pools) or 'none, so the defaults'}"
+    try:
+        for name, pool in lending.pools_of(lending.kinds, most=1).items():
+            create_backend(pool.kind or name, **pool.settings)
+    except (BackendMissing, InvalidPool) as error:
+        return Finding(ok=False, what=what, mend=str(error))
+    return Finding(ok=True, what=what)
+
+
 def page(_settings: Settings) -> Finding:
     """The built page."""
     from deskhand_platform.api.page import STATIC
@@ -119,6 +131,7 @@ CHECKS = (
     kind("desktop", "desktops: Xvfb, openbox, mss, pyautogui"),
     kind("android", "Android: adb, and the simulator"),
     kind("vm", "virtual machines: libvirt, QEMU"),
+    pools,
     module("playwright", "browser"),
     module("miniwob", "browser"),
     module("torch", "train"),

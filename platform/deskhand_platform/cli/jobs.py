@@ -88,7 +88,12 @@ def here(settings: Settings) -> Place:
     """This home, with sandboxes of this process's own."""
     from deskhand_platform.jobs.place import Place
 
-    return Place(store_url=settings.db_url, blobs_url=settings.blobs_url, home=settings.home)
+    return Place(
+        store_url=settings.db_url,
+        blobs_url=settings.blobs_url,
+        home=settings.home,
+        lending=settings.sandbox.lending,
+    )
 
 
 def done(order: BaseModel, url: str | None) -> dict[str, Any]:

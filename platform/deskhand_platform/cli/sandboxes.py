@@ -21,14 +21,16 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import GRAMMAR, parse_reply
+from deskhand_platform.cli import overrides
 from deskhand_platform.cli.console import Json, complain, err, out, say, table
 from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.errors import InvalidField
+from deskhand_platform.settings import load_settings
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import BackendMissing, InvalidAction, UnknownName, UnsupportedCapability
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.manager.loan import LeasedSandbox
-from deskhand_sandbox.registry import BACKENDS, backend_kinds, create_backend
+from deskhand_sandbox.registry import backend_kinds, create_backend
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.setup import set_up
 from deskhand_sandbox.types import (
@@ -52,8 +54,13 @@ STARTS: dict[str, dict[str, JsonValue]] = {
     "vm": {"applications": [["xterm", "-geometry", "100x30+40+40"]]},
 }
 """What stands open where no task is named."""
-CREATE_S = 600.0
-"""How long the first sandbox of a kind may take to be made: a virtual machine is installed and booted."""
+Kind = Annotated[
+    str, typer.Argument(help="kind of sandbox, see `deskhand sandbox list`; or a pool of the settings")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="setting of its kind, e.g. machine=attached; repeatable"),
+]
 
 
 @app.command("list", epilog="Example:  deskhand sandbox list")
@@ -81,10 +88,11 @@ def list_kinds(as_json: Json = False) -> None:
     "try",
     epilog="Examples:  deskhand sandbox try desktop   ·   "
     "deskhand sandbox try browser --task miniwob/click-test   ·   "
-    "deskhand sandbox try desktop --do \"type(content='ls\\\\n')\" --do \"run(command='pwd')\"",
+    "deskhand sandbox try desktop --do \"type(content='ls\\\\n')\" --do \"run(command='pwd')\"   ·   "
+    "deskhand sandbox try android --set machine=attached --set serials=[R58M123ABC]",
 )
 def try_one(
-    kind: Annotated[str, typer.Argument(help="kind of sandbox; see `deskhand sandbox list`")],
+    kind: Kind,
     do: Annotated[
         list[str] | None, typer.Option("--do", help="an action, as agents write them; several in order")
     ] = None,
@@ -95,21 +103,21 @@ def try_one(
     port: Annotated[int, typer.Option(min=0, max=65535, help="of that page; 0: a free one")] = 0,
     vnc: Annotated[bool, typer.Option("--vnc", help="serve its screen to VNC viewers (desktop, vm)")] = False,
     video: Annotated[Path | None, typer.Option(help="keep a video: a name in .mp4 or .webm")] = None,
+    set_: Set = None,
 ) -> None:
     """Open a real computer and act in it: by --do, by lines on standard input, or by what you type.
 
     Each action is written as agents write it, `help` lists them; every screen is kept as a picture.
     """
-    if kind not in BACKENDS:
-        raise UnknownName("kind of sandbox", kind, BACKENDS)
-    if kind == "vm":
+    pool = _computer(kind, set_)
+    if pool.kind == "vm" and pool.settings.get("image") is None:
         _build_image()
-    start = _start(kind, task, seed)
+    start = _start(pool.kind, task, seed)
     given = [(text, _read(text)) for text in do] if do else None
     folder = screens or Path(tempfile.mkdtemp(prefix="deskhand-screens-"))
     folder.mkdir(parents=True, exist_ok=True)
     raise typer.Exit(
-        run_until_signal(_try(kind, start, given, folder, video, port if live else None, vnc=vnc))
+        run_until_signal(_try(pool, start, given, folder, video, port if live else None, vnc=vnc))
     )
 
 
@@ -118,17 +126,17 @@ def try_one(
     "deskhand sandbox mcp browser --task miniwob/click-test --port 8765"
 )
 def mcp(
-    kind: Annotated[str, typer.Argument(help="kind of sandbox; see `deskhand sandbox list`")],
+    kind: Kind,
     task: Annotated[str, typer.Option(help="start state: a task of that kind")] = "",
     seed: Annotated[int, typer.Option(help="of the task")] = 1,
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="serve over HTTP on this port of loopback")
     ] = None,
+    set_: Set = None,
 ) -> None:
     """Lend a computer to another agent over MCP: on standard input and output, or over HTTP with a token."""
-    if kind not in BACKENDS:
-        raise UnknownName("kind of sandbox", kind, BACKENDS)
-    raise typer.Exit(run_until_signal(_serve(kind, _start(kind, task, seed), port)))
+    pool = _computer(kind, set_)
+    raise typer.Exit(run_until_signal(_serve(pool, _start(pool.kind, task, seed), port)))
 
 
 @app.command(epilog="Example:  deskhand sandbox build vm")
@@ -159,13 +167,24 @@ def _build_image(*, again: bool = False) -> Path:
     return image.disk
 
 
-async def _serve(kind: str, task: Task, port: int | None) -> int:
+def _computer(name: str, set_: Sequence[str] | None) -> PoolSettings:
+    """How the sandbox that is asked for is made: as the settings say, and the options.
+
+    Raises:
+        UnknownName: there is no such kind.
+        InvalidPool: it refuses its settings.
+    """
+    given = overrides.parse(set_ or [], example="machine=attached")
+    return load_settings().sandbox.lending.pool(name, given)
+
+
+async def _serve(pool: PoolSettings, task: Task, port: int | None) -> int:
     try:
         from deskhand_sandbox.doors.loopback import serve_on_loopback
         from deskhand_sandbox.doors.mcp import mcp_server
     except ModuleNotFoundError as error:
         raise BackendMissing(f"MCP needs the module {error.name!r}: pip install 'deskhand[mcp]'") from error
-    async with lender(kind) as lend:
+    async with lender(pool) as lend:
         sandbox = await lend()
         await set_up(sandbox, task)
         if port is None:
@@ -223,22 +242,23 @@ async def _shown(sandbox: Sandbox, port: int | None) -> AsyncGenerator[Sandbox]:
 
 
 @asynccontextmanager
-async def lender(kind: str) -> AsyncGenerator[Callable[[], Awaitable[LeasedSandbox]]]:
+async def lender(pool: PoolSettings) -> AsyncGenerator[Callable[[], Awaitable[LeasedSandbox]]]:
     """Lends one sandbox at a time, by a manager as every other is; the one before is given back first."""
-    pools = {kind: PoolSettings(max_sandboxes=1, create_s=CREATE_S)}
-    async with SandboxManager(pools) as manager, AsyncExitStack() as lent:
+    told = load_settings().sandbox
+    manager = SandboxManager({pool.kind: pool}, terms=told.terms, deadlines=told.deadlines)
+    async with manager, AsyncExitStack() as lent:
 
         async def lend() -> LeasedSandbox:
             await lent.aclose()
-            lease = manager.lease(kind, owner="deskhand sandbox", wait_s=CREATE_S)
+            lease = manager.lease(pool.kind, owner="deskhand sandbox", wait_s=pool.create_s)
             return await lent.enter_async_context(lease)
 
         yield lend
 
 
 @asynccontextmanager
-async def _opened(kind: str) -> AsyncGenerator[LeasedSandbox]:
-    async with lender(kind) as lend:
+async def _opened(pool: PoolSettings) -> AsyncGenerator[LeasedSandbox]:
+    async with lender(pool) as lend:
         yield await lend()
 
 
@@ -257,7 +277,7 @@ def _start(kind: str, task_id: str, seed: int) -> Task:
 
 
 async def _try(
-    kind: str,
+    pool: PoolSettings,
     task: Task,
     given: Sequence[tuple[str, Sequence[DeviceAction]]] | None,
     folder: Path,
@@ -266,9 +286,9 @@ async def _try(
     *,
     vnc: bool,
 ) -> int:
-    say(f"opening a {kind} sandbox …")
+    say(f"opening a {pool.kind} sandbox …")
     began = time.perf_counter()
-    async with _opened(kind) as bare, _filmed(bare, video) as filmed, _shown(filmed, port) as sandbox:
+    async with _opened(pool) as bare, _filmed(bare, video) as filmed, _shown(filmed, port) as sandbox:
         start = await set_up(sandbox, task)
         say(f"there after {time.perf_counter() - began:.1f} s; it can: {_abilities(sandbox)}")
         if vnc:

@@ -46,7 +46,7 @@ def list_tasks(
     if url is None:
         from deskhand_platform.catalog import catalog
 
-        kinds = load_settings().sandbox.kinds
+        kinds = load_settings().sandbox.lent
         found = [
             CatalogTask(**asdict(one), lent=one.kind in kinds) for one in catalog(search, held_out=wanted)
         ]

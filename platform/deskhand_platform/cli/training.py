@@ -25,6 +25,7 @@ from deskhand_platform.rounds.config import check_phase, merge
 from deskhand_platform.rounds.runs import read_error, read_result, write_spec
 from deskhand_platform.settings import load_settings
 from deskhand_sandbox import logs
+from deskhand_sandbox.manager.lending import as_json
 from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.presets import method, method_names
 from deskhand_trainer.run_folder import RunFolder, hold, read_spec
@@ -125,6 +126,7 @@ def _run(
         prm_in=None if reward_model is None else asyncio.run(_kept(reward_model)),
         dataset=dataset,
         labels={"run": folder.name},
+        sandboxes=as_json(settings.sandbox.lending),
     )
     _take(folder, spec)
     say(f"run {folder.name}: its log is {folder / 'log.txt'}")

@@ -31,6 +31,7 @@ from deskhand_sandbox.accessibility.outline import read_outline
 from deskhand_sandbox.errors import InfrastructureError, SandboxError
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.families import FolderFamily
+from deskhand_sandbox.tasks.setup import set_up
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Split, Task
 
@@ -144,7 +145,7 @@ async def _proposals(
                 told(f"! {base.id} with seed {base.seed}: {played.end.failure_detail}")
         else:
             try:
-                await sandbox.reset(base)
+                await set_up(sandbox, base)
                 outline = (await sandbox.observe(text_tree=True)).text_tree
             except SandboxError as error:
                 told(f"! {base.id} with seed {base.seed}: {error}")

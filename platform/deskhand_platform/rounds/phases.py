@@ -149,7 +149,7 @@ class Phases:
             InvalidField: it needs more memory, GPU memory, disk or cores than there are; says the sum. Or a
                 kind of sandbox that is not lent here.
         """
-        await asyncio.to_thread(check_tasks_lent, config, self._settings.sandbox.kinds)
+        await asyncio.to_thread(check_tasks_lent, config, self._settings.sandbox.lent)
         promoted = await self._book.promoted_policy() if config.start == "promoted" else None
         start = promoted or await self._named(config.base if config.start == "promoted" else config.start)
         weights_mb = None if start is None else await self._weights_mb(start)

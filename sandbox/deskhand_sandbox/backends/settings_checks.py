@@ -44,6 +44,20 @@ def task_settings(task: Task, kind: str, record: type[T]) -> T:
         raise InvalidTask(f"task {task.id}: {error}") from None
 
 
+def check_nested(settings: object, name: str, record: type[Any]) -> None:
+    """Make the record of a setting that is given as a mapping; refuse what is neither.
+
+    Raises:
+        InvalidTask: an unknown field, with the nearest known, or a wrong value.
+    """
+    value = getattr(settings, name)
+    if isinstance(value, Mapping):
+        _check_names(f"setting of {name}", record, cast("Mapping[str, object]", value))
+        object.__setattr__(settings, name, record(**value))
+    elif not isinstance(value, record):
+        raise InvalidTask(f"{name} must be a mapping, not {value!r}")
+
+
 def check_size(name: str, size: object, *, least: int) -> None:
     """Refuse what is not a width and a height in pixels."""
     sides = cast("tuple[object, ...]", size) if isinstance(size, tuple) else ()

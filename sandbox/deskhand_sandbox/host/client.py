@@ -24,7 +24,7 @@ from deskhand_sandbox.host.channel import Channel
 from deskhand_sandbox.host.frames import Handle
 from deskhand_sandbox.host.wire import Plain, WireError
 from deskhand_sandbox.manager.extras import Extra, PassesOn
-from deskhand_sandbox.manager.records import LeaseStatus, Lost, ManagerStatus, PoolStatus
+from deskhand_sandbox.manager.records import MOST_CREATE_S, LeaseStatus, Lost, ManagerStatus, PoolStatus
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
 from deskhand_sandbox.vnc import VncAddress
 
@@ -39,8 +39,6 @@ GRACE_S = 5.0
 """How much later than the host this end gives a call up: the host's own words are the better ones."""
 REQUEST_S = 15.0
 """Deadline of an HTTP request, and of giving a sandbox back: the host waits for nothing then."""
-CREATE_S = 120.0
-"""Added to the wait for a lease: a sandbox may have to be made first."""
 
 
 class RemoteSandbox(Sandbox, PassesOn):
@@ -221,7 +219,7 @@ class SandboxClient:
             "labels": dict(labels or {}),
         }
         channel, said = await Channel.lend(
-            self._address, self._token, asked, limit_s=max(wait_s, 0) + CREATE_S
+            self._address, self._token, asked, limit_s=max(wait_s, 0) + MOST_CREATE_S + GRACE_S
         )
         try:
             sandbox = _granted(channel, said)

@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from deskhand_sandbox.types import JsonValue
 
+MOST_CREATE_S = 1800.0
+"""For making one sandbox, whatever a pool says: who asks for a lease waits no longer."""
+
 
 class Lost(StrEnum):
     """Why a sandbox was thrown away. The first five are the manager's own doing, the others failures."""
@@ -60,24 +63,32 @@ class PoolSettings:
     """An idle sandbox is asked for a sign of life after this long."""
     check_deadline_s: float = 5.0
     """One that gives none in this time is replaced."""
-    create_s: float = 90.0
-    """Deadline for making one sandbox, the start of what all share included."""
+    create_s: float = 600.0
+    """Deadline for making one sandbox, the start of what all share included: the image of virtual machines is
+    built with the first of them. Backends have tighter deadlines of their own."""
     close_s: float = 15.0
     """Deadline for closing one sandbox; after it the sandbox is abandoned to its backend."""
     settings: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     """Handed to the registry when the backend is made."""
 
     def __post_init__(self) -> None:
+        if odd := [name for name in ("labels", "settings") if not isinstance(getattr(self, name), Mapping)]:
+            raise ValueError(f"{odd[0]} must be a mapping, not {getattr(self, odd[0])!r}")
+        for name in ("max_sandboxes", "min_sandboxes"):
+            if type(getattr(self, name)) is not int:
+                raise ValueError(f"{name} must be a whole number, not {getattr(self, name)!r}")
         if not 0 <= self.min_sandboxes <= self.max_sandboxes or self.max_sandboxes < 1:
             raise ValueError(
                 f"a pool needs 0 <= min_sandboxes <= max_sandboxes and at least one place, not "
                 f"{self.min_sandboxes} and {self.max_sandboxes}"
             )
-        if self.owner_quota is not None and self.owner_quota < 1:
-            raise ValueError(f"owner_quota must be at least 1, not {self.owner_quota}")
-        for name in ("idle_s", "check_s", "check_deadline_s", "create_s", "close_s"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
+        if self.owner_quota is not None and (type(self.owner_quota) is not int or self.owner_quota < 1):
+            raise ValueError(f"owner_quota must be a whole number from 1, not {self.owner_quota!r}")
+        check_times(self, "idle_s", "check_s", "check_deadline_s", "create_s", "close_s")
+        if self.create_s > MOST_CREATE_S:
+            raise ValueError(f"create_s must be at most {MOST_CREATE_S:g}, not {self.create_s}")
+        if any(type(each) is not str for each in (self.kind, *self.labels, *self.labels.values())):
+            raise ValueError(f"kind and labels must be texts, not {self.kind!r} and {self.labels!r}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,9 +104,7 @@ class LeaseTerms:
     """Longest wait for a free sandbox; a request for more is cut to this."""
 
     def __post_init__(self) -> None:
-        for name in ("heartbeat_s", "ttl_s", "max_wait_s"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
+        check_times(self, "heartbeat_s", "ttl_s", "max_wait_s")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,3 +172,15 @@ class ManagerStatus:
     leases: tuple[LeaseStatus, ...]
     orphans_ended: int
     """Processes of an earlier, killed manager that this one ended when it started."""
+
+
+def check_times(record: object, *names: str) -> None:
+    """Refuse what is no time that passes.
+
+    Raises:
+        ValueError: a field is no positive number; says which.
+    """
+    for name in names:
+        value = getattr(record, name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            raise ValueError(f"{name} must be a positive number, not {value!r}")

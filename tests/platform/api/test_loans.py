@@ -168,3 +168,31 @@ async def test_what_nobody_asks_for_is_given_back(
         while (await client.get(at)).status_code != 404:
             await asyncio.sleep(0.05)
     assert (await client.get(f"{at}/observation")).status_code == 404
+
+
+def with_steps(*steps: dict[str, object]) -> dict[str, object]:
+    """A task in full that brings set-up steps."""
+    settings = {"buttons": ["A", "B"], "goal": ["A"], "setup": [*steps]}
+    return {
+        "id": "mine/steps",
+        "environment": {"kind": "fake", "settings": settings},
+        "verifier": {"name": "fake"},
+        "instruction": "Press A",
+    }
+
+
+async def test_a_task_is_set_up_with_its_steps(client: httpx.AsyncClient) -> None:
+    task = with_steps({"type": "sleep", "parameters": {"seconds": 0}})
+    begun = await client.post(f"{await lease(client)}/reset", json={"task": task})
+    assert begun.status_code == 200 and begun.json()["instruction"] == "Press A", begun.text
+    shown = await client.post("/v1/tasks/preview", json={"task": task})
+    assert shown.status_code == 200 and shown.json()["screen"].startswith("data:image/"), shown.text
+
+
+async def test_a_step_that_there_is_not_is_said(client: httpx.AsyncClient) -> None:
+    task = with_steps({"type": "sleap", "parameters": {"seconds": 0}})
+    for answer in (
+        await client.post(f"{await lease(client)}/reset", json={"task": task}),
+        await client.post("/v1/tasks/preview", json={"task": task}),
+    ):
+        assert answer.status_code == 422 and "did you mean sleep" in answer.json()["error"]["message"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import httpx
@@ -9,8 +10,10 @@ import pytest
 
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.opening import Accounts
+from deskhand_platform.api.models import EnvironmentBody, LimitsBody, TaskBody, VerifierBody
 from deskhand_platform.services import Services
 from deskhand_platform.settings import JobSettings
+from deskhand_sandbox.types import EnvironmentSpec, Limits, Task, VerifierSpec
 
 BUTTON = {"task_id": "fake/press-button"}
 WHOLE = {"id": "mine", "environment": {"kind": "fake"}, "verifier": {"name": "fake"}}
@@ -27,7 +30,11 @@ def whole(**changed: Any) -> dict[str, Any]:
 WRONG = [
     ({"task_id": "fake/press-buton"}, "task_id", "did you mean fake/press-button or "),
     (whole(environment={"kind": "brwser"}), "task.environment.kind", "did you mean browser"),
-    (whole(environment={"kind": "vm"}), "task.environment.kind", "(the setting sandbox.kinds)"),
+    (
+        whole(environment={"kind": "vm"}),
+        "task.environment.kind",
+        "(the settings sandbox.kinds and sandbox.pools)",
+    ),
     (whole(verifier={"name": "answr"}), "task.verifier.name", "did you mean answer"),
     (whole(verifier={"name": "fake", "settings": {"x": 1}}), "task.verifier.settings", "refuses"),
     (by("scripted", speed=3), "policy.settings.speed", "has no settings, e.g. {}"),
@@ -169,3 +176,24 @@ async def test_a_name_in_a_body_that_stands_for_nothing_is_a_wrong_field(
     answer = await client.post(path, json=body)
     error = answer.json()["error"]
     assert (answer.status_code, error["type"], error.get("field")) == (422, "invalid_field", field), error
+
+
+async def test_a_task_in_full_says_what_its_user_knows(client: httpx.AsyncClient, services: Services) -> None:
+    task = {**WHOLE, "details": {"color": "red"}, "limits": {"turns": 9, "seconds": 60, "questions": 1}}
+    kept = (await client.post("/v1/tasks", json={"task": task, "policy": {"name": "local"}})).json()
+    found = await services.queue.get(kept["id"])
+    assert (found.task.details, found.task.limits) == (
+        {"color": "red"},
+        Limits(turns=9, seconds=60, questions=1),
+    )
+
+
+def test_a_task_in_full_can_say_all_that_a_task_is() -> None:
+    said = set(TaskBody.model_fields)
+    assert said == {each.name for each in dataclasses.fields(Task)} - {"seed"}
+    for body, record in (
+        (LimitsBody, Limits),
+        (EnvironmentBody, EnvironmentSpec),
+        (VerifierBody, VerifierSpec),
+    ):
+        assert set(body.model_fields) == {each.name for each in dataclasses.fields(record)}

@@ -152,11 +152,29 @@ def test_a_broken_configuration_file(tmp_path: Path) -> None:
     assert result.returncode == 2 and "port" in result.stderr
 
 
+def test_the_file_names_tasks_and_programs(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(
+        "family: mine\nenvironment: {kind: fake}\ntasks:\n"
+        "- {name: look, description: It looks., instruction: Look., verifier: {name: fake}}\n"
+    )
+    (tmp_path / "config.yaml").write_text(f"tasks: [{tmp_path}/mine.yaml]\nchromium: /nowhere/chromium\n")
+    listed = deskhand(tmp_path, "tasks", "list", "mine/")
+    assert listed.returncode == 0 and "mine/look" in listed.stdout, listed.stderr
+    assert "/nowhere/chromium" in deskhand(tmp_path, "doctor").stdout
+
+
 def test_doctor_names_what_mends(tmp_path: Path) -> None:
     result = deskhand(tmp_path, "doctor", PATH="/nowhere")
     assert result.returncode == 1 and "apt-get install chromium" in result.stdout
     result = deskhand(tmp_path, "doctor", DESKHAND_CHROMIUM="/nowhere/chromium")
     assert result.returncode == 1 and "/nowhere/chromium" in result.stdout  # what sandboxes would start
+
+
+def test_doctor_looks_at_pools_of_the_settings(tmp_path: Path) -> None:
+    assert "pools of sandboxes in the settings: none" in deskhand(tmp_path, "doctor").stdout
+    (tmp_path / "config.yaml").write_text("sandbox: {pools: {vm: {settings: {image: /nowhere/disk}}}}")
+    result = deskhand(tmp_path, "doctor")
+    assert result.returncode == 1 and "no disk image at /nowhere/disk" in result.stdout
 
 
 def test_a_stale_token_file_is_not_enough(tmp_path: Path) -> None:

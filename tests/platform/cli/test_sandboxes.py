@@ -12,6 +12,7 @@ import pytest
 
 from deskhand_platform.cli.sandboxes import lender
 from deskhand_sandbox.errors import SandboxDied
+from deskhand_sandbox.manager import PoolSettings
 
 PICTURE = b"\x89PNG"
 
@@ -38,6 +39,15 @@ def test_actions_are_done_in_order_and_each_screen_is_kept(tmp_path: Path) -> No
     pictures = sorted(tmp_path.iterdir())
     assert [each.name for each in pictures] == ["000.png", "001.png"]
     assert all(each.read_bytes().startswith(PICTURE) for each in pictures)
+
+
+def test_settings_of_the_kind_are_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
+    (tmp_path / "config.yaml").write_text("sandbox: {pools: {small: {kind: fake, settings: {width_px: 90}}}}")
+    screens = tmp_path / "screens"
+    away = ("--screens", str(screens), "--do", "click(point='<point>20 90</point>')")
+    done = deskhand("try", "small", "--set", "height_px=70", *away)
+    assert "off the screen, which is 90 x 70 pixels" in done.stderr
 
 
 def test_what_a_terminal_shows_is_printed(tmp_path: Path) -> None:
@@ -68,6 +78,9 @@ def test_lines_of_the_standard_input_are_actions(tmp_path: Path) -> None:
         (("try", "fake", "--do", "click(point='<point>900 1</point>')"), 1, "off the screen"),
         (("try", "fake", "--vnc"), 1, "a fake sandbox serves no VNC; desktop and vm do"),
         (("mcp", "fak"), 2, "did you mean fake?"),
+        (("try", "fake", "--set", "widht_px=80"), 2, "did you mean width_px"),
+        (("mcp", "android", "--set", "machin=attached"), 2, "did you mean machine?"),
+        (("try", "fake", "--set", "width_px"), 2, "name=value, e.g. machine=attached"),
     ],
 )
 @pytest.mark.usefixtures("temporary")
@@ -80,7 +93,7 @@ def test_what_is_wrong_is_said(arguments: tuple[str, ...], status: int, said: st
 
 @pytest.mark.usefixtures("temporary")
 async def test_one_sandbox_is_lent_at_a_time_and_another_once_it_has_ended() -> None:
-    async with lender("fake") as lend:
+    async with lender(PoolSettings(kind="fake", max_sandboxes=1)) as lend:
         first = await lend()
         again = await lend()
         assert again.id == first.id and not first.alive()

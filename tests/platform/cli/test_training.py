@@ -15,6 +15,7 @@ import pytest
 from deskhand_platform.cli import training
 from deskhand_platform.cli.app import main
 from deskhand_platform.rounds.runs import read_result
+from deskhand_sandbox.manager.lending import read_lending
 from deskhand_trainer.presets import method
 from deskhand_trainer.run_folder import RunFolder, hold, read_state
 from deskhand_trainer.runs import RunResult
@@ -138,6 +139,16 @@ def test_a_run_keeps_frames_as_the_home_says(
     monkeypatch.setenv("DESKHAND_NEAR_FRAMES", "0.01")
     train("collect")
     assert run.spec().near_frames == 0.01
+
+
+def test_a_run_opens_sandboxes_as_the_settings_say(
+    train: Train, run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESKHAND_SANDBOX__POOLS", '{"fake": {"max_sandboxes": 3}}')
+    monkeypatch.setenv("DESKHAND_SANDBOX__TERMS__TTL_S", "60")
+    train("collect")
+    told = read_lending(run.spec().sandboxes)
+    assert (told.pools, told.terms.ttl_s) == ({"fake": {"max_sandboxes": 3}}, 60)
 
 
 def test_a_run_at_work_keeps_its_spec(train: Train, run: RunFolder) -> None:

@@ -28,6 +28,8 @@ from deskhand_flywheel.prm.model import ScoreHead, hidden_width, save_reward_mod
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_flywheel.upkeep import Drop, RetentionRule, collect
+from deskhand_sandbox.host import HostSettings
+from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.pictures import as_image, encoded
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
@@ -297,3 +299,44 @@ async def test_where_none_can_be_read_the_run_is_refused(context: RunContext, tm
     with pytest.raises(RunRefused, match="none of the 3 episodes can be read"):
         _ = [each async for each in context.read(NAMES)]
     assert [each async for each in context.read([])] == []
+
+
+async def test_sandboxes_of_its_own_are_lent_as_its_spec_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools = {"wide": {"kind": "fake", "max_sandboxes": 1, "settings": {"width_px": 300}}}
+    url, blobs = f"sqlite+aiosqlite:///{tmp_path}/store.db", f"file://{tmp_path}/blobs"
+    told: dict[str, Any] = {"pools": pools, "terms": {"ttl_s": 60}, "deadlines": {"reset_s": 300}}
+    given = {"id": "r", "kind": "collect", "store_url": url, "blobs_url": blobs, "sandboxes": told}
+    started: list[HostSettings] = []
+
+    class Asked(Exception):
+        """For a host."""
+
+    def start_host(settings: HostSettings) -> None:
+        started.append(settings)
+        raise Asked
+
+    monkeypatch.setattr("deskhand_trainer.run_kinds.context.start_host", start_host)
+    (tmp_path / "run").mkdir()
+    async with open_context(RunFolder(tmp_path / "run"), read_spec(given)) as opened:
+        with pytest.raises(Asked):
+            async with opened.sandboxes(["fake/press-button"], concurrency=4):
+                pass
+    [host] = started
+    assert host.kinds == {"wide": PoolSettings(kind="fake", max_sandboxes=1, settings={"width_px": 300})}
+    assert (host.terms.ttl_s, host.deadlines.reset_s) == (60, 300)
+
+
+@pytest.mark.parametrize(
+    ("sandboxes", "said"),
+    [
+        ({"pool": {}}, "spec.json: sandboxes: .*did you mean pools"),
+        ({"pools": {"fak": {}}}, "did you mean fake"),
+        (3, "sandboxes: .*must be a mapping"),
+    ],
+)
+def test_a_spec_that_says_wrong_things_of_sandboxes_is_refused(sandboxes: object, said: str) -> None:
+    given = {"id": "r", "kind": "collect", "store_url": "x", "blobs_url": "y", "sandboxes": sandboxes}
+    with pytest.raises(RunRefused, match=said):
+        read_spec(given)

@@ -27,8 +27,9 @@ from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.base import SandboxSource
+from deskhand_sandbox.errors import InvalidPool
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
-from deskhand_sandbox.manager import PoolSettings
+from deskhand_sandbox.manager.lending import read_lending
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import is_probe, only_measured, sandbox_kinds
 from deskhand_trainer.errors import RunRefused
@@ -212,8 +213,17 @@ class RunContext:
             async with SandboxClient(self.spec.sandbox_url, token) as client:
                 yield client
             return
-        pools = {kind: PoolSettings(max_sandboxes=concurrency) for kind in kinds}
-        settings = HostSettings(kinds=pools, state_folder=self.folder.path / "host")
+        try:
+            told = read_lending(self.spec.sandboxes)
+            pools = told.pools_of(kinds, most=concurrency)
+        except InvalidPool as error:
+            raise RunRefused(f"sandboxes: {error}") from error
+        settings = HostSettings(
+            kinds=pools,
+            terms=told.terms,
+            deadlines=told.deadlines,
+            state_folder=self.folder.path / "host",
+        )
         async with (
             start_host(settings) as host,
             SandboxClient(host.url, host.token) as client,

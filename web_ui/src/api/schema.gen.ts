@@ -3429,6 +3429,11 @@ export interface components {
         /** LimitsBody */
         LimitsBody: {
             /**
+             * Questions
+             * @default 3
+             */
+            questions: number;
+            /**
              * Seconds
              * @default 300
              */
@@ -5540,6 +5545,13 @@ export interface components {
          * @description A task in full, for environments outside the catalog.
          */
         TaskBody: {
+            /**
+             * Details
+             * @default {}
+             */
+            details: {
+                [key: string]: string;
+            };
             environment: components["schemas"]["EnvironmentBody"];
             /**
              * Id
@@ -5564,6 +5576,7 @@ export interface components {
             };
             /**
              * @default {
+             *       "questions": 3,
              *       "seconds": 300,
              *       "turns": 30
              *     }

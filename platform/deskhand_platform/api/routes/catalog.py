@@ -16,5 +16,5 @@ router = APIRouter(tags=["catalog"])
 @router.get("/catalog")
 async def list_catalog(have: Have, search: str = "", held_out: bool | None = None) -> list[CatalogTask]:
     """Every task by id; `search` looks for a part of the id."""
-    kinds = have.settings.sandbox.kinds
+    kinds = have.settings.sandbox.lent
     return [CatalogTask(**asdict(one), lent=one.kind in kinds) for one in catalog(search, held_out=held_out)]

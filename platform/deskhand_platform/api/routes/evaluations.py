@@ -66,7 +66,7 @@ async def ask_evaluation(have: Have, note: Noted, body: EvaluationOrder) -> Eval
     """Queue one; they are worked one after the other, whatever dies meanwhile."""
     kinds = await _check(body.tasks)
     for number, kind in enumerate(kinds):
-        check_lent(kind, have.settings.sandbox.kinds, f"tasks.{number}")
+        check_lent(kind, have.settings.sandbox.lent, f"tasks.{number}")
     if body.policy_id is None:
         for number, task in enumerate(body.tasks):
             if not has_oracle(task):

@@ -30,7 +30,7 @@ def in_force(settings: Settings) -> list[SettingModel]:
     return [
         SettingModel(
             name=name,
-            value=without_secret(value) if name in ADDRESSES and isinstance(value, str) else value,
+            value=without_secret(value) if _may_be_address(name) and isinstance(value, str) else value,
             changed=value != defaults.get(name),
         )
         for name, value in sorted(found.items())
@@ -45,9 +45,13 @@ def without_secret(address: str) -> str:
     return f"{parts.scheme}://{shown}{parts.path}{'?***' if parts.query else ''}" if parts.scheme else address
 
 
+def _may_be_address(name: str) -> bool:
+    return name in ADDRESSES or name.startswith("sandbox.pools.")
+
+
 def _flat(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in tree.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             yield from _flat(value, f"{before}{name}.")
         else:
             yield f"{before}{name}", value

@@ -43,7 +43,7 @@ async def reset_sandbox(have: Have, user: User, id: str, body: LoanReset) -> Loa
     """Set a task up in a sandbox of yours; nothing of the one before is left."""
     loan = have.loans.of(id, user)
     meant = TaskSubmission(task_id=body.task_id, task=body.task, seed=body.seed)
-    task = wanted_task(meant, have.settings.sandbox.kinds)
+    task = wanted_task(meant, have.settings.sandbox.lent)
     start = await have.loans.reset(loan, task)
     return LoanStart(instruction=start.instruction, seen=_seen(start.observation))
 

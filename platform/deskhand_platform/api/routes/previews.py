@@ -17,7 +17,7 @@ router = APIRouter(tags=["tasks"])
 @router.post("/tasks/preview", responses={503: {"model": ErrorAnswer}})
 async def preview_task(have: Have, user: User, body: TaskSubmission) -> TaskPreview:
     """Set the task up in a sandbox, look at it once, and give the sandbox back; nothing is kept."""
-    task = wanted_task(body, have.settings.sandbox.kinds)
+    task = wanted_task(body, have.settings.sandbox.lent)
     await have.accounts.quotas.check_sandboxes(user, have.loans.held(user))
     start = await first_screen(have.settings, task)
     screen = start.observation.screenshot

@@ -98,7 +98,7 @@ def order(body: TaskSubmission, who: Principal, settings: Settings) -> TaskOrder
     """
     check_labels(body.labels)
     check_policy(body.policy, settings.jobs.endpoints, who.scopes)
-    task = wanted_task(body, settings.sandbox.kinds)
+    task = wanted_task(body, settings.sandbox.lent)
     check_solved(body.policy, task)
     return TaskOrder(
         task=task,

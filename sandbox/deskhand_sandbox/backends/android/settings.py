@@ -8,6 +8,7 @@ from typing import Literal, cast
 
 from deskhand_sandbox.backends.settings_checks import (
     check_image,
+    check_nested,
     check_positive,
     check_size,
     check_text,
@@ -106,12 +107,7 @@ def device_settings(task: Task) -> DeviceSettings:
 def _check_backend(settings: AndroidSettings) -> None:
     if settings.machine not in MACHINES:
         raise InvalidTask(f"machine must be one of {', '.join(MACHINES)}, not {settings.machine!r}")
-    if isinstance(values := cast("object", settings.emulator), Mapping):
-        try:
-            made = EmulatorSettings(**cast("Mapping[str, object]", values))  # type: ignore[arg-type]
-        except TypeError as error:
-            raise InvalidTask(f"emulator: {error}") from None
-        object.__setattr__(settings, "emulator", made)
+    check_nested(settings, "emulator", EmulatorSettings)
     for name in ("serials", "size_px"):
         if isinstance(value := getattr(settings, name), list):
             object.__setattr__(settings, name, tuple(cast("list[object]", value)))
@@ -123,6 +119,7 @@ def _check_backend(settings: AndroidSettings) -> None:
     check_size("size_px", settings.size_px, least=MIN_SIDE_PX)
     check_positive(settings, "call_deadline_s", "reset_deadline_s")
     check_positive(settings.emulator, "memory_mb", "boot_deadline_s")
+    check_text(settings.emulator, "image", "profile", "avd")
     check_text(settings, "adb", "adb_server", "chromium")
 
 

@@ -53,6 +53,12 @@ class BrowserSettings:
     def __post_init__(self) -> None:
         if isinstance(self.network, list):
             object.__setattr__(self, "network", tuple(self.network))
+        if isinstance(self.arguments, list):
+            object.__setattr__(self, "arguments", tuple(cast("list[object]", self.arguments)))
+        if type(self.arguments) is not tuple or any(type(each) is not str for each in self.arguments):
+            raise InvalidTask(f"arguments must be a list of texts, not {self.arguments!r}")
+        check_text(self, "executable", "recordings")
+        check_positive(self, "call_deadline_s", "reset_deadline_s")
         check_network(self.network)
         check_choice(self, "neighbours", "allow", "named", "deny")
         check_choice(self, "isolation", "shared", "process")

@@ -7,6 +7,7 @@ from typing import Literal, cast
 
 from deskhand_sandbox.backends.settings_checks import (
     check_image,
+    check_nested,
     check_positive,
     check_size,
     check_text,
@@ -35,6 +36,8 @@ class DesktopSettings:
     """Longest a reset or a new sandbox may take."""
 
     def __post_init__(self) -> None:
+        check_nested(self, "limits", Limits)
+        _check_limits(self.limits)
         if type(self.host_loopback) is not bool:
             raise InvalidTask(f"host_loopback must be true or false, not {self.host_loopback!r}")
         if type(self.spares) is not int or self.spares < 0:
@@ -75,6 +78,14 @@ class ScreenSettings:
 def screen_settings(task: Task) -> ScreenSettings:
     """The settings of a task; see `task_settings`."""
     return task_settings(task, "desktop", ScreenSettings)
+
+
+def _check_limits(limits: Limits) -> None:
+    for name in ("memory_mb", "processes", "file_mb"):
+        value = getattr(limits, name)
+        if type(value) is not int or value < 1:
+            raise InvalidTask(f"limits: {name} must be a whole number from 1, not {value!r}")
+    check_positive(limits, "cpus")
 
 
 def _check(settings: ScreenSettings) -> None:

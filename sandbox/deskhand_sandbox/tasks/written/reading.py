@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from deskhand_sandbox.errors import InvalidTask, SandboxError
-from deskhand_sandbox.registry import BACKENDS, VERIFIERS, create_verifier
+from deskhand_sandbox.registry import BACKENDS, VERIFIERS, backend_kinds, create_verifier
 from deskhand_sandbox.tasks.setup import SETUP, check_steps
 from deskhand_sandbox.tasks.written.located import Located, Reader, short
 from deskhand_sandbox.tasks.written.parameters import holes, read_parameters
@@ -61,8 +61,8 @@ def _task(
     shared, mine = (environment.get("settings"), own.get("settings"))
     settings = {**_mapping(reader, shared), **_mapping(reader, mine)}
     kind = own.get("kind", environment.get("kind"))
-    if kind not in BACKENDS:
-        what = f"kind must be one of {', '.join(sorted(BACKENDS))}, not {kind!r}"
+    if kind not in BACKENDS and kind not in (kinds := backend_kinds()):
+        what = f"kind must be one of {', '.join(kinds)}, not {kind!r}"
         raise (
             reader.wrong("environment", what)
             if "kind" in own
