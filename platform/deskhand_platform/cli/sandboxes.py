@@ -57,10 +57,8 @@ STARTS: dict[str, dict[str, JsonValue]] = {
 Kind = Annotated[
     str, typer.Argument(help="kind of sandbox, see `deskhand sandbox list`; or a pool of the settings")
 ]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="setting of its kind, e.g. machine=attached; repeatable"),
-]
+SET_HELP = "setting of its kind, e.g. machine=attached; repeatable"
+Set = Annotated[list[str] | None, typer.Option("--set", help=SET_HELP)]
 
 
 @app.command("list", epilog="Example:  deskhand sandbox list")
