@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -186,6 +187,19 @@ async def test_a_task_is_found_by_a_label_of_any_name(queue: TaskQueue) -> None:
         for labels in ({name: "größer"}, {name: "größer", "who": "me"}):
             assert [one.id for one in await queue.list(labels=labels)] == [found.id], name
         assert await queue.list(labels={name: "me"}) == ()
+
+
+@pytest.mark.parametrize("odd", ["a\0b", "\ud83d", "\\u0000", "\\\0", "ä\0"])
+async def test_tasks_are_found_whatever_their_texts_hold(queue: TaskQueue, odd: str) -> None:
+    strange = replace(TASK, instruction=odd)
+    found = await queue.submit(TaskOrder(task=strange, policy=POLICY, labels={odd: odd, "who": "ä"}))
+    other = replace(TASK, id="fake/größe")
+    await queue.submit(TaskOrder(task=other, policy=POLICY, labels={"who": "me"}))
+    for chosen in ({"who": "ä"}, {"who": "me"}):
+        assert [one.labels["who"] for one in await queue.list(labels=chosen)] == [chosen["who"]]
+    assert [one.task for one in await queue.list(task_id=TASK.id)] == [strange]
+    assert [one.task for one in await queue.list(task_id=other.id)] == [other]
+    assert (await queue.get(found.id)).labels == {odd: odd, "who": "ä"}
 
 
 def ordered(**more: Any) -> TaskOrder:
