@@ -20,7 +20,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel.database import Database
-from deskhand_flywheel.parts import json_column, json_text
+from deskhand_flywheel.parts import column_text, json_column, json_text
 from deskhand_flywheel.records import encode
 from deskhand_flywheel.writer import GroupWriter
 from deskhand_platform.accounts.quotas import Quotas
@@ -332,7 +332,7 @@ class TaskQueue:
             {
                 "state": state,
                 "outcome": None if outcome is None else encode(outcome),
-                "reason": reason,
+                "reason": reason and column_text(reason),
                 **of,
                 "claimed_until_s": None,
                 "ended_at_s": time.time(),
@@ -375,7 +375,7 @@ def _given_back(reason: str) -> dict[str, Any]:
     return {
         "state": sa.case((cancelled, WorkState.CANCELLED.value), else_=WorkState.QUEUED.value),
         "claimed_by": None,
-        "reason": sa.case((cancelled, "cancelled"), else_=reason),
+        "reason": sa.case((cancelled, "cancelled"), else_=column_text(reason)),
         "ended_at_s": sa.case((cancelled, time.time())),
     }
 

@@ -156,6 +156,22 @@ async def test_one_cancelled_as_it_is_given_back_is_cancelled(queue: TaskQueue) 
         assert found.ended_at_s is not None
 
 
+async def test_a_task_ends_for_whatever_reason(queue: TaskQueue) -> None:
+    odd, kept = "printed \0 and \ud83d", "printed \\x00 and \\ud83d"
+    await submit(queue)
+    for give_back in (partial(queue.put_back), partial(queue.put_off, pause_s=-1.0)):
+        claimed = await queue.claim("worker", 60.0)
+        assert claimed is not None
+        await give_back(claimed, "worker", odd)
+        assert (await queue.get(claimed.id)).reason == kept
+    claimed = await queue.claim("worker", 60.0)
+    assert claimed is not None
+    outcome = Outcome(score=0.0, success=False, detail=odd)
+    assert await queue.settle(claimed, "worker", WorkState.FAILED, outcome=outcome, reason=odd)
+    found = await queue.get(claimed.id)
+    assert (found.reason, found.outcome) == (kept, outcome)
+
+
 async def test_cancelling_by_state(queue: TaskQueue) -> None:
     _, waiting = await submit(queue), await submit(queue)
     running = await queue.claim("worker", 60.0)
