@@ -18,7 +18,7 @@ from sqlalchemy import RowMapping
 
 from deskhand_agent.ids import new_id
 from deskhand_flywheel.database import Database, in_chunks
-from deskhand_flywheel.parts import json_column
+from deskhand_flywheel.parts import column_text, json_column
 from deskhand_flywheel.types import Event, EventKind
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.alarms.book import STATE, Alarm
@@ -312,7 +312,7 @@ class WebhookBook:
     async def missed(self, delivery: Delivery, reason: str, due_at_s: float | None) -> None:
         """It did not arrive, and is sent again then; None: never."""
         state = DeliveryState.DEAD if due_at_s is None else DeliveryState.PENDING
-        await self._settle(delivery, state=state, due_at_s=due_at_s, reason=reason)
+        await self._settle(delivery, state=state, due_at_s=due_at_s, reason=column_text(reason))
 
     def _tells_of(self, owner: str | sa.Column[str]) -> sa.ColumnElement[bool]:
         """A delivery tells of a task of theirs."""
