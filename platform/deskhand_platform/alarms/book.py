@@ -23,7 +23,7 @@ from deskhand_sandbox.types import JsonValue
 
 STATE = "state"
 REMEMBERED = 1000
-"""Newest alarm events that are looked at, and of older ones those that an alarm stands by until it is cleared."""
+"""Newest alarm events that are looked at; of older ones, those of what stands until it is cleared."""
 ONCE_STANDS_S = 86_400.0
 """How long an alarm that nobody clears stands without an acknowledgement."""
 

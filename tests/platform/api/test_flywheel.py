@@ -54,6 +54,9 @@ async def test_episodes_are_routed_previewed_and_traced(
     [
         ("POST", "/v1/datasets/preview", {"rules": "sft: {outcome: sucess}"}, 422, "rules"),
         ("POST", "/v1/datasets/preview", {"rules": "[1"}, 422, "rules"),
+        ("POST", "/v1/datasets/preview", {"rules": "sft: 2024-13-45"}, 422, "rules"),
+        ("POST", "/v1/datasets/preview", {"rules": "sft: " + "9" * 5000}, 422, "rules"),
+        ("POST", "/v1/datasets/preview", {"rules": "sft: " + "[" * 2000}, 422, "rules"),
         ("POST", "/v1/datasets", {"rules": "- sft"}, 422, "rules"),
         ("POST", "/v1/datasets", {"name": "a b"}, 422, "name"),
         ("POST", "/v1/datasets", {"name": "a", "task_id": HELD_OUT}, 422, "task_id"),
