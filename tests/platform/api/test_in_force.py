@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand_platform.api.routes.in_force import in_force, without_secret
-from deskhand_platform.settings import Settings
+from deskhand_platform.api.endpoints import check_listed, without_secret
+from deskhand_platform.api.routes.in_force import in_force
+from deskhand_platform.errors import InvalidField
+from deskhand_platform.settings import JobSettings, Settings
 
 
 @pytest.mark.parametrize(
@@ -18,3 +20,14 @@ def test_addresses_lose_their_secrets(address: str, shown: str) -> None:
     assert without_secret(address) == shown
     [one] = [each for each in in_force(Settings(database=address)) if each.name == "database"]
     assert (one.value, one.changed) == (shown, True)
+
+
+def test_lists_of_addresses_lose_them_too() -> None:
+    kept = ("http://me:secret@models/v1", "http://models/v1?key=secret", "http://models/v1")
+    settings = Settings(jobs=JobSettings(endpoints=kept))
+    [one] = [each for each in in_force(settings) if each.name == "jobs.endpoints"]
+    assert one.value == ["http://me:***@models/v1", "http://models/v1?***", "http://models/v1"]
+    with pytest.raises(InvalidField, match="has http://me") as refused:
+        check_listed("endpoint", "http://mine/v1", "endpoints", kept)
+    assert "secret" not in str(refused.value)
+    assert without_secret("fe80::/10") == "fe80::/10"
