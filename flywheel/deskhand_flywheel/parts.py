@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Insert, Table
+from sqlalchemy import JSON, ColumnElement, Insert, Table, Text, cast, func
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -82,3 +83,17 @@ def column_text(text: str) -> str:
     For columns that are searched; the record beside them keeps the text exactly.
     """
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+
+
+def json_column(on_sqlite: bool, column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """A column of JSON whose parts are looked for in a query.
+
+    PostgreSQL refuses to look into a row for an escaped NUL or half a surrogate pair in any of its texts. So
+    there `\\u`, a backslash before a u, reads `/u`: look for what `json_text` makes of a text.
+    """
+    return column if on_sqlite else cast(func.replace(cast(column, Text), r"\u", "/u"), JSON)
+
+
+def json_text(on_sqlite: bool, text: str) -> str:
+    """A text, or the name of a value, as it reads in a `json_column`."""
+    return text if on_sqlite else json.loads(json.dumps(text).replace(r"\u", "/u"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import typing
 from dataclasses import dataclass
 
-from sqlalchemy import JSON, Float, cast, func, select, type_coerce
+from sqlalchemy import JSON, Float, func, select, type_coerce
 
 from deskhand_flywheel import tables
-from deskhand_flywheel.parts import StorePart
+from deskhand_flywheel.parts import StorePart, json_column
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,10 +30,7 @@ class Curves(StorePart):
         # neither database knows these as JSON, and one word more in a text that is not read does no harm
         for word in ("NaN", "-Infinity", "Infinity"):
             text = func.replace(text, word, "null")
-        # PostgreSQL refuses a whole record for an escaped NUL or half a surrogate pair in any of its texts,
-        # and none is read here. Of \\u, a backslash before a u, comes \/u, which is JSON as well
-        unescaped = cast(func.replace(text, r"\u", "/u"), JSON)
-        record = type_coerce(text, JSON) if self.database.is_sqlite else unescaped
+        record = json_column(self.database.is_sqlite, type_coerce(text, JSON))
         value = record[("record", "decision", "completion", "value")].as_float()
         query = (
             select(table.c.reward, type_coerce(value, Float))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from hashlib import blake2b
 from pathlib import Path
+from threading import get_ident
 
 TOKEN_FILE = "token"
 HASH_FILE = "token.hash"
@@ -36,7 +37,7 @@ def read_token(home: Path) -> str | None:
 
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner can read, whole or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(text + "\n")

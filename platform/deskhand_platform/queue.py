@@ -20,6 +20,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel.database import Database
+from deskhand_flywheel.parts import column_text, json_column, json_text
 from deskhand_flywheel.records import encode
 from deskhand_flywheel.writer import GroupWriter
 from deskhand_platform.accounts.quotas import Quotas
@@ -112,7 +113,8 @@ class TaskQueue:
         if owner is not None:
             query = query.where(tasks.c.owner == owner)
         if task_id is not None:
-            query = query.where(tasks.c.task["id"].as_string() == task_id)
+            id = self._json(tasks.c.task)["id"].as_string()
+            query = query.where(id == json_text(self._database.is_sqlite, task_id))
         for key, value in (labels or {}).items():
             query = query.where(self._labelled(key, value))
         if before is not None:
@@ -126,9 +128,14 @@ class TaskQueue:
 
         Not by `labels[key]`: a path of SQLite's finds no name that JSON writes with a backslash.
         """
-        pairs = sa.func.json_each if self._database.is_sqlite else sa.func.json_each_text
-        each = pairs(tasks.c.labels).table_valued("key", "value")
-        return sa.exists().where(each.c.key == key, each.c.value == value)
+        on_sqlite = self._database.is_sqlite
+        pairs = sa.func.json_each if on_sqlite else sa.func.json_each_text
+        each = pairs(self._json(tasks.c.labels)).table_valued("key", "value")
+        asked = each.c.key == json_text(on_sqlite, key), each.c.value == json_text(on_sqlite, value)
+        return sa.exists().where(*asked)
+
+    def _json(self, column: sa.Column[Any]) -> sa.ColumnElement[Any]:
+        return json_column(self._database.is_sqlite, column)
 
     async def count(self, state: WorkState) -> int:
         """How many tasks are in a state."""
@@ -325,7 +332,7 @@ class TaskQueue:
             {
                 "state": state,
                 "outcome": None if outcome is None else encode(outcome),
-                "reason": reason,
+                "reason": reason and column_text(reason),
                 **of,
                 "claimed_until_s": None,
                 "ended_at_s": time.time(),
@@ -368,7 +375,7 @@ def _given_back(reason: str) -> dict[str, Any]:
     return {
         "state": sa.case((cancelled, WorkState.CANCELLED.value), else_=WorkState.QUEUED.value),
         "claimed_by": None,
-        "reason": sa.case((cancelled, "cancelled"), else_=reason),
+        "reason": sa.case((cancelled, "cancelled"), else_=column_text(reason)),
         "ended_at_s": sa.case((cancelled, time.time())),
     }
 

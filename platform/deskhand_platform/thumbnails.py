@@ -6,7 +6,9 @@ import asyncio
 import io
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
+from threading import get_ident
 
 from PIL import Image as Picture
 from PIL import UnidentifiedImageError
@@ -50,7 +52,7 @@ class Thumbnails:
 
     def _keep(self, path: Path, data: bytes) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        draft = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}")
         draft.write_bytes(data)
         draft.replace(path)
         if secrets.randbelow(_LOOK_AFTER) == 0:
@@ -58,7 +60,12 @@ class Thumbnails:
 
     def trim(self) -> None:
         """Drop the longest unused until they take no more than they may."""
-        kept = sorted((p.stat().st_mtime, p.stat().st_size, p) for p in self._folder.glob("*/*.webp"))
+        kept: list[tuple[float, int, Path]] = []
+        for path in self._folder.glob("*/*.webp"):
+            with suppress(FileNotFoundError):  # another has dropped it meanwhile
+                there = path.stat()
+                kept.append((there.st_mtime, there.st_size, path))
+        kept.sort()
         excess = sum(size for _, size, _ in kept) - self._most
         for _, size, path in kept:
             if excess <= 0:

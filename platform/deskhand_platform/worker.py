@@ -30,6 +30,7 @@ from deskhand_flywheel.errors import FlywheelError, NotFound, NotReplayable, Sto
 from deskhand_flywheel.store import Store
 from deskhand_platform import host_address
 from deskhand_platform.accounts.quotas import Quotas, note_recorded
+from deskhand_platform.background import log_and_continue
 from deskhand_platform.errors import PlatformError
 from deskhand_platform.lease_owners import lease_owner
 from deskhand_platform.lifeline import die_with_parent
@@ -112,20 +113,25 @@ class EpisodeWorker:
     async def _slot(self) -> None:
         short = 0
         while True:
-            try:
-                claimed = await self._claim()
-                if claimed is not None:
-                    with logs.about(task=claimed.id):
-                        log.info("attempt %d at %s began", claimed.attempts, claimed.task.id)
-                        ending = await self.attempt(claimed)
-                    short = short + 1 if ending.short else 0
-            except AWAY as error:  # a claim that could not be settled runs out by itself
-                log.warning("the queue is asked again: %s", error)
-                claimed = None
-            if claimed is None:
+            ending: Ending | None = None
+            # a claim that could not be settled runs out by itself; the other slots go on
+            async with log_and_continue("the queue is asked again", *AWAY):
+                ending = await self._work_next()
+            if ending is None:
                 await asyncio.sleep(self._limits.poll_s)
-            elif short:
+                continue
+            short = short + 1 if ending.short else 0
+            if short:
                 await asyncio.sleep(min(LONGEST_PAUSE_S, self._limits.poll_s * 2 ** min(short, 10)))
+
+    async def _work_next(self) -> Ending | None:
+        """How the next task's attempt ended; None where there was no task."""
+        claimed = await self._claim()
+        if claimed is None:
+            return None
+        with logs.about(task=claimed.id):
+            log.info("attempt %d at %s began", claimed.attempts, claimed.task.id)
+            return await self.attempt(claimed)
 
     async def _claim(self) -> QueuedTask | None:
         """The next task; none while there is no sandbox host to work it, though deadlines pass."""

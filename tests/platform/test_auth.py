@@ -10,12 +10,15 @@ import pytest
 import sqlalchemy as sa
 
 from deskhand_flywheel.store import Store
+from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.audit import EntryFilter
 from deskhand_platform.accounts.opening import FirstAdmin, open_accounts
+from deskhand_platform.accounts.signing_in import Credentials
 from deskhand_platform.api.app import create_app
 from deskhand_platform.api.description import OPEN
 from deskhand_platform.auth import HASH_FILE, hash_token, read_token, write_private
 from deskhand_platform.cli.serve import sign_in_address
+from deskhand_platform.errors import TooManyTries, Unauthorized
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
 from deskhand_platform.settings import Settings, load_settings
@@ -223,6 +226,39 @@ async def test_only_a_listed_proxy_says_where_a_try_comes_from(
     assert statuses == [401] * limit + [401 if proxies else 429]
     told = await services.accounts.audit.list(EntryFilter(action="POST /login"))
     assert {one.source for one in told} == (set(forged) if proxies else {"127.0.0.1"})
+
+
+@ON_BOTH
+async def test_wrong_tokens_keep_out_nobody_elsewhere(services: Services, token: str) -> None:
+    sign_in, limit = services.accounts.sign_in, services.settings.auth.tries
+    for at in range(4 * limit):
+        with pytest.raises(Unauthorized):
+            await sign_in(Credentials(token="wrong"), f"192.0.2.{at}")
+    assert await sign_in(Credentials(token=token), "198.51.100.1")
+
+
+@ON_BOTH
+async def test_a_machine_is_its_whole_network_of_ipv6(services: Services, token: str) -> None:
+    sign_in, limit = services.accounts.sign_in, services.settings.auth.tries
+    for at in range(limit):
+        with pytest.raises(Unauthorized):
+            await sign_in(Credentials(token="wrong"), f"2001:db8:0:1::{at:x}")
+    with pytest.raises(TooManyTries):
+        await sign_in(Credentials(token=token), "2001:db8:0:1:2:3:4:5")
+    for source in ("2001:db8:0:2::1", "::ffff:192.0.2.1", "192.0.2.1", ""):
+        assert await sign_in(Credentials(token=token), source)
+
+
+async def test_one_s_own_password_is_tried_no_oftener(
+    anonymous: httpx.AsyncClient, services: Services
+) -> None:
+    await services.accounts.users.add("ada", Role.SUBMITTER, "long enough")
+    await anonymous.post("/login", json={"name": "ada", "password": "long enough"})
+    tried = {"current": "not it", "password": "another one"}
+    for status in [422] * services.settings.auth.tries + [429]:
+        assert (await anonymous.put("/v1/password", json=tried, headers=PAGE)).status_code == status
+    tried["current"] = "long enough"
+    assert (await anonymous.put("/v1/password", json=tried, headers=PAGE)).status_code == 429
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -155,6 +156,22 @@ async def test_one_cancelled_as_it_is_given_back_is_cancelled(queue: TaskQueue) 
         assert found.ended_at_s is not None
 
 
+async def test_a_task_ends_for_whatever_reason(queue: TaskQueue) -> None:
+    odd, kept = "printed \0 and \ud83d", "printed \\x00 and \\ud83d"
+    await submit(queue)
+    for give_back in (partial(queue.put_back), partial(queue.put_off, pause_s=-1.0)):
+        claimed = await queue.claim("worker", 60.0)
+        assert claimed is not None
+        await give_back(claimed, "worker", odd)
+        assert (await queue.get(claimed.id)).reason == kept
+    claimed = await queue.claim("worker", 60.0)
+    assert claimed is not None
+    outcome = Outcome(score=0.0, success=False, detail=odd)
+    assert await queue.settle(claimed, "worker", WorkState.FAILED, outcome=outcome, reason=odd)
+    found = await queue.get(claimed.id)
+    assert (found.reason, found.outcome) == (kept, outcome)
+
+
 async def test_cancelling_by_state(queue: TaskQueue) -> None:
     _, waiting = await submit(queue), await submit(queue)
     running = await queue.claim("worker", 60.0)
@@ -186,6 +203,19 @@ async def test_a_task_is_found_by_a_label_of_any_name(queue: TaskQueue) -> None:
         for labels in ({name: "größer"}, {name: "größer", "who": "me"}):
             assert [one.id for one in await queue.list(labels=labels)] == [found.id], name
         assert await queue.list(labels={name: "me"}) == ()
+
+
+@pytest.mark.parametrize("odd", ["a\0b", "\ud83d", "\\u0000", "\\\0", "ä\0"])
+async def test_tasks_are_found_whatever_their_texts_hold(queue: TaskQueue, odd: str) -> None:
+    strange = replace(TASK, instruction=odd)
+    found = await queue.submit(TaskOrder(task=strange, policy=POLICY, labels={odd: odd, "who": "ä"}))
+    other = replace(TASK, id="fake/größe")
+    await queue.submit(TaskOrder(task=other, policy=POLICY, labels={"who": "me"}))
+    for chosen in ({"who": "ä"}, {"who": "me"}):
+        assert [one.labels["who"] for one in await queue.list(labels=chosen)] == [chosen["who"]]
+    assert [one.task for one in await queue.list(task_id=TASK.id)] == [strange]
+    assert [one.task for one in await queue.list(task_id=other.id)] == [other]
+    assert (await queue.get(found.id)).labels == {odd: odd, "who": "ä"}
 
 
 def ordered(**more: Any) -> TaskOrder:

@@ -544,6 +544,30 @@ async def test_a_bug_in_a_policy_ends_only_its_task(store: Store, sandboxes: San
         assert (await over(queue, other)).state is WorkState.DONE
 
 
+class Odd(TaskQueue):
+    """Whose first settling ends in what nobody foresaw."""
+
+    settled = 0
+
+    async def settle(self, claimed: QueuedTask, worker: str, state: WorkState, **told: Any) -> bool:
+        self.settled += 1
+        if self.settled == 1:
+            raise UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")
+        return await super().settle(claimed, worker, state, **told)
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_what_nobody_foresaw_at_a_task_s_end_ends_no_worker(
+    store: Store, sandboxes: SandboxSource, caplog: pytest.LogCaptureFixture
+) -> None:
+    limits = LIMITS.model_copy(update={"claim_s": 0.2})
+    async with working(store, always(GivesUp()), sandboxes, kind=Odd, limits=limits) as queue:
+        orders = [TaskOrder(task=make_task("fake/press-button", seed), policy=SCRIPTED) for seed in range(2)]
+        for submitted in [await queue.submit(order) for order in orders]:
+            assert (await over(queue, submitted)).state is WorkState.DONE
+    assert "surrogates not allowed" in caplog.text
+
+
 def test_the_worker_loads_no_torch() -> None:
     code = "import sys, deskhand_platform.worker; print('torch' in sys.modules, 'dbos' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import time
 from collections.abc import Sequence
@@ -92,16 +93,29 @@ class Audit:
     async def refusals(
         self, action: str, status: int, *, since_s: float, source: str, target: str
     ) -> tuple[int, int]:
-        """How often an action was refused so since then: to anybody at the source, and about the target."""
+        """How often an action was refused so since then: to anybody at the source, and about the target.
+
+        A source is a whole /64 network where it is of IPv6: one machine has all of its addresses.
+        """
         recent = sa.and_(audit.c.action == action, audit.c.at_s >= since_s, audit.c.status == status)
-        count = sa.select(sa.func.count()).select_from(audit)
-        query = sa.select(
-            count.where(recent, audit.c.source == source).scalar_subquery(),
-            count.where(recent, audit.c.target == _plain(target, MAX_TARGET)).scalar_subquery(),
-        )
+        count = sa.func.count()
+        about = sa.select(count).where(recent, audit.c.target == _plain(target, MAX_TARGET))
+        network = _network_of(source)
+        near = audit.c.source == source if network is None else audit.c.source.contains(":")
+        there = sa.select(audit.c.source, count).where(recent, near).group_by(audit.c.source)
         async with self._database.read() as connection:
-            by_source, by_target = (await connection.execute(query)).one()
-        return by_source, by_target
+            by_target = await connection.scalar(about) or 0
+            counts = (await connection.execute(there)).all()
+        return sum(times for place, times in counts if _network_of(place) == network), by_target
+
+
+def _network_of(source: str) -> ipaddress.IPv6Network | None:
+    """The /64 network of an IPv6 address; None: it is none, or carries one of IPv4."""
+    try:
+        address = ipaddress.IPv6Address(source.partition("%")[0])
+    except ValueError:
+        return None
+    return None if address.ipv4_mapped else ipaddress.IPv6Network((address, 64), strict=False)
 
 
 async def _append(connection: AsyncConnection, rows: Sequence[dict[str, object]]) -> None:

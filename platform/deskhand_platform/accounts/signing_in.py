@@ -51,7 +51,7 @@ class SignIn:
         target = BY_TOKEN if shown.token is not None else shown.name
         # one after the other: tries sent at once count each other
         async with self._one_by_one:
-            await self._hold_back(source, target)
+            await self._hold_back(source, target, by_target=shown.token is None)
             came = await self._who(shown)
             who = "" if came is None else came[0]
             status = 401 if came is None else 204
@@ -63,16 +63,36 @@ class SignIn:
             raise Unauthorized(f"that is {what}")
         return await self._sessions.begin(*came)
 
-    async def _hold_back(self, source: str, target: str) -> None:
+    async def check_password(self, name: str, password: str, source: str) -> bool:
+        """Whether it is the password of somebody who is signed in; a wrong one counts as a try to sign in.
+
+        Raises:
+            TooManyTries: it went wrong too often of late, from there or by that name.
+        """
+        async with self._one_by_one:
+            await self._hold_back(source, name)
+            right = await self._users.knows_password(name, password)
+            if not right:
+                entry = Entry(who=name, action=ACTION, target=name, source=source, status=401)
+                await self._audit.write(entry)
+        return right
+
+    async def _hold_back(self, source: str, target: str, *, by_target: bool = True) -> None:
+        """
+        Args:
+            by_target: tries about it count from wherever they come. Not of tokens: none is ever guessed, and
+                who tries would only keep out everybody who has one.
+        """
         window_s, now = self._limits.tries_window_s, time.time()
 
         async def refused(status: int) -> tuple[int, int]:
             since_s = now - window_s
             return await self._audit.refusals(ACTION, status, since_s=since_s, source=source, target=target)
 
-        by_source, by_target = await refused(401)
+        there, about = await refused(401)
         # a name is tried from many addresses before its owner is kept out with them
-        many_there, many_of_it = by_source >= self._limits.tries, by_target >= 3 * self._limits.tries
+        many_there = there >= self._limits.tries
+        many_of_it = by_target and about >= 3 * self._limits.tries
         if many_there or many_of_it:
             told_there, told_of_it = await refused(429)
             # once in the window, and not to count as a try: nobody fills the log, or locks a name for good
@@ -80,7 +100,7 @@ class SignIn:
                 entry = Entry(who="", action=ACTION, target=target, source=source, status=429)
                 await self._audit.write(entry)
             raise TooManyTries(
-                f"{max(by_source, by_target)} tries to sign in went wrong within {window_s:.0f} s; "
+                f"{max(there, about)} tries to sign in went wrong within {window_s:.0f} s; "
                 f"wait {math.ceil(window_s)} s",
                 retry_s=window_s,
             )

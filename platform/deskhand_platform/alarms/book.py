@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -22,7 +23,7 @@ from deskhand_sandbox.types import JsonValue
 
 STATE = "state"
 REMEMBERED = 1000
-"""Newest alarm events that are looked at; older alarms are history."""
+"""Newest alarm events that are looked at; of older ones, those of what stands until it is cleared."""
 ONCE_STANDS_S = 86_400.0
 """How long an alarm that nobody clears stands without an acknowledgement."""
 
@@ -63,14 +64,11 @@ class AlarmBook:
 
     async def all(self) -> tuple[Alarm, ...]:
         """Those remembered, newest first."""
-        query = (
-            sa.select(events)
-            .where(events.c.kind == EventKind.ALARM.value)
-            .order_by(events.c.id.desc())
-            .limit(REMEMBERED)
-        )
+        query = sa.select(events).where(_IS_ALARM).order_by(events.c.id.desc()).limit(REMEMBERED)
         async with self._store.database.read() as connection:
             rows = (await connection.execute(query)).all()
+            if len(rows) == REMEMBERED:
+                rows = [*rows, *(await connection.execute(_standing(rows[-1].id))).all()]
         told = (
             Event(
                 id=row.id,
@@ -114,6 +112,23 @@ class AlarmBook:
         if found is None:
             raise NotFound("alarm", alarm_id)
         return found
+
+
+_IS_ALARM = events.c.kind == EventKind.ALARM.value
+
+
+def _standing(before: int) -> sa.Select[Any]:
+    """Events with a state, below an id, that nothing below it has cleared; the newest first."""
+    told = _IS_ALARM, events.c.id < before
+    # as events are written, without spaces: within a text a quote has a backslash before it
+    clears = events.c.data.contains(f'"{STATE}":"{AlarmState.CLEARED.value}"')
+    cleared = sa.select(events.c.subject, events.c.name, sa.func.max(events.c.id).label("id"))
+    cleared = cleared.where(*told, clears).group_by(events.c.subject, events.c.name).subquery()
+    same = sa.and_(cleared.c.subject == events.c.subject, cleared.c.name == events.c.name)
+    since = events.c.id > sa.func.coalesce(cleared.c.id, 0)
+    stated = events.c.data.contains(f'"{STATE}":"')
+    of = sa.select(events).outerjoin(cleared, same)
+    return of.where(*told, stated, since).order_by(events.c.id.desc())
 
 
 def fold(told: Iterable[Event], *, now: float) -> tuple[Alarm, ...]:

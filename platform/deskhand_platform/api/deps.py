@@ -55,15 +55,19 @@ LogTail = Annotated[
 """Of a log that grows."""
 
 
-def before(cursor: str | None) -> int | None:
+def before(cursor: str | None, below: int = 2**31) -> int | None:
     """The number that the cursor of a list of such rows stands for.
+
+    Args:
+        below: what every such number is.
 
     Raises:
         InvalidField: no list gave it out.
     """
     if cursor is None:
         return None
-    if not cursor.isascii() or not cursor.isdecimal() or int(cursor[:20]) >= 2**31:
+    # not too many digits for `int`
+    if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 20 or int(cursor) >= below:
         raise InvalidField("cursor", "is not one that this list gave out")
     return int(cursor)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.rounds.config import RUN_FIELDS
@@ -19,12 +20,22 @@ def check_listed(field: str, url: str, setting: str, allowed: Sequence[str]) -> 
         InvalidField: names the field, and what the setting has.
     """
     if url not in allowed:
-        known = ", ".join(allowed) or "none"
+        known = ", ".join(map(without_secret, allowed)) or "none"
         raise InvalidField(
             field,
             f"{url} is none of the setting jobs.{setting}, which has {known}; "
             "who runs the platform adds it there",
         )
+
+
+def without_secret(address: str) -> str:
+    """An address without its password, and without a query: keys stand there too; other texts as they are."""
+    if "://" not in address:
+        return address
+    parts = urlsplit(address)
+    user, at, host = parts.netloc.rpartition("@")
+    shown = f"{user.partition(':')[0]}:***@{host}" if at else host
+    return f"{parts.scheme}://{shown}{parts.path}{'?***' if parts.query else ''}" if parts.scheme else address
 
 
 def check_overrides(overrides: Mapping[str, Any], endpoints: Sequence[str]) -> None:

@@ -112,8 +112,13 @@ def meant(error: HTTPException) -> Exception:
     return ours if isinstance(ours, PlatformError | FlywheelError) else error
 
 
+def status_of(error: Exception) -> int:
+    """Of an error of ours; 500 where it stands for none."""
+    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+
+
 async def _typed(connection: HTTPConnection, error: Exception) -> JSONResponse:
-    status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
+    status = status_of(error)
     kind = NAMES.get(status) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
     if isinstance(error, InvalidQuery) and (field := unheld_field(connection)) is not None:
         kind, error = "invalid_field", InvalidField(field, str(error))

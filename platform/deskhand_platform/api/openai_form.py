@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -11,10 +12,10 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from deskhand_flywheel.errors import FlywheelError, StoreUnavailable, UnknownPolicy
+from deskhand_flywheel.errors import FlywheelError, InvalidQuery, StoreUnavailable, UnknownPolicy
 from deskhand_platform.api.chat_models import OpenAIError, OpenAIErrorBody
-from deskhand_platform.api.errors import meant, refused_field
-from deskhand_platform.errors import Forbidden, NoRoom, PlatformError, Unauthorized
+from deskhand_platform.api.errors import meant, refused_field, status_of
+from deskhand_platform.errors import Forbidden, InvalidField, NoRoom, PlatformError, TooMuch, Unauthorized
 
 
 class ChatRefused(PlatformError):
@@ -61,6 +62,8 @@ def _answer(request: Request, error: Exception) -> Response:
         error = ChatRefused(400, said, param=where, code="invalid_value")
     status = _read(error)[0]
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+    if isinstance(error, TooMuch):
+        headers["Retry-After"] = str(math.ceil(error.retry_s))
     if isinstance(error, NoRoom):
         headers["Retry-After"] = f"{error.retry_after_s:.0f}"
     return JSONResponse(error_body(error).model_dump(), status_code=status, headers=headers)
@@ -81,5 +84,11 @@ def _read(error: Exception) -> tuple[int, str | None, str | None]:
             return 403, None, None
         case NoRoom() | StoreUnavailable():
             return 503, None, "overloaded"
+        case InvalidField():
+            return 400, error.field, "invalid_value"
+        case InvalidQuery():
+            return 400, None, "invalid_value"
+        case TooMuch():
+            return 429, None, "rate_limit_exceeded"
         case _:
-            return 500, None, None
+            return status_of(error), None, None

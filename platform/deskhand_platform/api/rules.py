@@ -20,7 +20,7 @@ def mapping_in(rules: str, of: str) -> dict[str, object]:
     """
     try:
         values: object = yaml.safe_load(rules) if rules.strip() else {}
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none, a huge number
         raise InvalidField("rules", f"is no YAML: {error}") from error
     if not isinstance(values, dict):
         raise InvalidField("rules", f"must be a mapping of {of}")

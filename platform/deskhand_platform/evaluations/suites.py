@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import get_ident
 
 from deskhand_platform.errors import NotFound
 
@@ -38,7 +39,7 @@ class SuiteShelf:
         """
         suite = Suite(name=name, tasks=tuple(dict.fromkeys(tasks)))
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = self._folder / f".{name}.{os.getpid()}"
+        draft = self._folder / f".{name}.{os.getpid()}-{get_ident()}"
         with draft.open("w") as file:
             json.dump({"tasks": suite.tasks}, file, indent=1)
             file.flush()

@@ -10,7 +10,14 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from deskhand_agent.errors import ModelFilesError
-from deskhand_flywheel.errors import EmptySelection, FlywheelError, StoreUnavailable, UnknownPolicy
+from deskhand_flywheel.errors import (
+    EmptySelection,
+    FlywheelError,
+    StorageFull,
+    StoreUnavailable,
+    UnknownPolicy,
+)
+from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.routing import Route, read_routes
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind, TrajectoryFilter
@@ -98,10 +105,10 @@ class Phases:
                 log.info("phase %s is done", name)
         except RunHalted as halt:
             return await self._ended(round_id, name, halt.state, _why(halt.state))
-        except StoreUnavailable:
+        except (StoreUnavailable, StorageFull):
             raise
         except (PlatformError, FlywheelError, SandboxError, OSError) as error:
-            return await self._ended(round_id, name, WorkState.FAILED, f"{name}: {error}")
+            return await self._ended(round_id, name, WorkState.FAILED, column_text(f"{name}: {error}"))
         return await self._ended(round_id, name, WorkState.DONE, None, **changes)
 
     async def close(self, round_id: int, state: WorkState, reason: str | None, life: int) -> None:

@@ -18,6 +18,7 @@ from sqlalchemy import RowMapping
 
 from deskhand_agent.ids import new_id
 from deskhand_flywheel.database import Database, in_chunks
+from deskhand_flywheel.parts import column_text, json_column
 from deskhand_flywheel.types import Event, EventKind
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.alarms.book import STATE, Alarm
@@ -213,7 +214,7 @@ class WebhookBook:
         table = webhook_deliveries
         query = sa.select(table).where(table.c.webhook_id == id).order_by(table.c.id.desc()).limit(limit)
         if only is not None:
-            query = query.where(_tells_of(only))
+            query = query.where(self._tells_of(only))
         if state is not None:
             query = query.where(table.c.state == state)
         if before is not None:
@@ -235,7 +236,7 @@ class WebhookBook:
         await self.get(id)
         mine = sa.and_(webhook_deliveries.c.webhook_id == id, webhook_deliveries.c.id == delivery_id)
         if only is not None:
-            mine = sa.and_(mine, _tells_of(only))
+            mine = sa.and_(mine, self._tells_of(only))
         again: dict[str, Any] = {
             "state": DeliveryState.PENDING,
             "attempts": 0,
@@ -288,7 +289,7 @@ class WebhookBook:
         """
         table = webhook_deliveries
         owner = sa.func.coalesce(webhooks.c.owner, "").label("owner")
-        still = sa.or_(_SEES == Sees.ALL, sa.and_(_SEES == Sees.OWN, _tells_of(webhooks.c.owner)))
+        still = sa.or_(_SEES == Sees.ALL, sa.and_(_SEES == Sees.OWN, self._tells_of(webhooks.c.owner)))
         query = (
             sa.select(table, owner, webhooks.c.url, webhooks.c.secret)
             .join(webhooks, webhooks.c.id == table.c.webhook_id)
@@ -311,7 +312,12 @@ class WebhookBook:
     async def missed(self, delivery: Delivery, reason: str, due_at_s: float | None) -> None:
         """It did not arrive, and is sent again then; None: never."""
         state = DeliveryState.DEAD if due_at_s is None else DeliveryState.PENDING
-        await self._settle(delivery, state=state, due_at_s=due_at_s, reason=reason)
+        await self._settle(delivery, state=state, due_at_s=due_at_s, reason=column_text(reason))
+
+    def _tells_of(self, owner: str | sa.Column[str]) -> sa.ColumnElement[bool]:
+        """A delivery tells of a task of theirs."""
+        payload = json_column(self._database.is_sqlite, webhook_deliveries.c.payload)
+        return payload["data"]["owner"].as_string() == owner
 
     async def _settle(self, delivery: Delivery, **values: Any) -> None:
         values["attempts"] = delivery.attempts + 1
@@ -328,11 +334,6 @@ _SEES = sa.case(
     else_=Sees.ALL.value,
 )
 _SEEN = sa.select(webhooks, _SEES.label("sees")).outerjoin(users, users.c.name == webhooks.c.owner)
-
-
-def _tells_of(owner: str | sa.Column[str]) -> sa.ColumnElement[bool]:
-    """A delivery tells of a task of theirs."""
-    return webhook_deliveries.c.payload["data"]["owner"].as_string() == owner
 
 
 def _pending(webhook_id: str, payload: Mapping[str, JsonValue], now: float) -> dict[str, Any]:

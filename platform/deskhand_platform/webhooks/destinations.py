@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import httpx
 
+from deskhand_platform.client.address import LAST_PORT
 from deskhand_platform.errors import InvalidField
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -51,6 +52,8 @@ def checked_url(url: str) -> httpx.URL:
         raise InvalidField("url", f"{error}; {EXAMPLE}") from error
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise InvalidField("url", f"has to begin with http:// or https:// and a host; {EXAMPLE}")
+    if parsed.port is not None and not 1 <= parsed.port <= LAST_PORT:
+        raise InvalidField("url", f"has a port from 1 to {LAST_PORT}; {EXAMPLE}")
     if parsed.userinfo:
         raise InvalidField("url", f"must hold no user or password: it is kept and shown; {EXAMPLE}")
     return parsed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
 import time
@@ -105,15 +106,21 @@ class Sender:
         except Exception as error:  # a bug: a try like any other, or it would be sent again for ever
             log.exception("delivery %s could not be sent", delivery.id)
             reason, hopeless = f"could not be sent: {type(error).__name__}: {error}", False
-        async with log_and_continue(f"delivery {delivery.id} is sent again", FlywheelError):
-            if reason is None:
-                await self._book.delivered(delivery)
+        over = hopeless or delivery.attempts + 1 >= self._settings.attempts
+        due_at_s = None if over else time.time() + self._pause_s(delivery.attempts)
+        what = f"delivery {delivery.id} is noted later, and is sent again where this ends before"
+        for noted in itertools.count():  # under way until then: nothing else would keep it from being sent
+            async with log_and_continue(what, FlywheelError):
+                if reason is None:
+                    await self._book.delivered(delivery)
+                else:
+                    await self._book.missed(delivery, reason, due_at_s)
                 return
-            tried = delivery.attempts + 1
-            pause_s = self._settings.first_pause_s * 2.0 ** min(delivery.attempts, 60)
-            due_at_s = time.time() + min(self._settings.longest_pause_s, pause_s)
-            over = hopeless or tried >= self._settings.attempts
-            await self._book.missed(delivery, reason, None if over else due_at_s)
+            await asyncio.sleep(self._pause_s(noted))
+
+    def _pause_s(self, before: int) -> float:
+        """After a failure, with so many before it."""
+        return min(self._settings.longest_pause_s, self._settings.first_pause_s * 2.0 ** min(before, 60))
 
     async def _send(self, delivery: Delivery, url: str, secret: str) -> tuple[str | None, bool]:
         """Why it was not taken, None where it was; and whether it never will be."""

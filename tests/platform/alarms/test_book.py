@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import pytest
 
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind
+from deskhand_platform.alarms import book as book_module
 from deskhand_platform.alarms.book import ONCE_STANDS_S, AlarmBook, fold
 from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.states import AlarmState
@@ -61,6 +63,27 @@ def test_a_day_is_counted_from_the_newest_time_and_what_comes_after_it_is_anothe
 
 def test_words_without_an_alarm_are_passed_over() -> None:
     assert fold([told("a", state="cleared"), told("b", state="acknowledged", by="x")], now=1.0) == ()
+
+
+async def test_what_stands_is_remembered_however_much_comes_after_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(book_module, "REMEMBERED", 3)
+    book = AlarmBook(store)
+    for name in ("over", "seen", "stands"):
+        raised = await book.tell("platform", name, AlarmState.RAISED, {"value": 1})
+        if name == "seen":
+            await book.acknowledge(raised.id, "ada")
+    await book.tell("platform", "over", AlarmState.CLEARED)
+    for value in range(4):
+        await store.append_event(told("kl_high", time.time(), "run:a", value=value, says='"state":"cleared"'))
+    found = {one.name: (one.state, one.acknowledged_by) for one in await book.all()}
+    assert found.pop("kl_high") == (AlarmState.RAISED, None)
+    assert found == {"seen": (AlarmState.ACKNOWLEDGED, "ada"), "stands": (AlarmState.RAISED, None)}
+    [stands] = [one for one in await book.open() if one.name == "stands"]
+    assert (await book.acknowledge(stands.id, "ada")).state is AlarmState.ACKNOWLEDGED
+    await book.tell("platform", "stands", AlarmState.CLEARED)
+    assert [one.name for one in await book.open()] == ["kl_high", "seen"]
 
 
 async def test_acknowledging_needs_an_alarm_that_stands(store: Store) -> None:

@@ -155,6 +155,7 @@ async def test_an_episode_can_be_listed_and_fetched(
         ("/v1/rounds/99", 404, None),
         ("/v1/rounds/x", 422, "id"),
         ("/v1/rounds?cursor=x", 422, "cursor"),
+        ("/v1/rounds?cursor=" + "0" * 20 + "9" * 4400, 422, "cursor"),
         ("/v1/tasks?cursor=zz", 422, "cursor"),
         ("/v1/jobs?cursor=gc-0", 422, "cursor"),
         ("/v1/evaluations?cursor=x", 422, "cursor"),

@@ -9,6 +9,7 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from typing import Any
+from unittest.mock import AsyncMock
 
 import httpx
 import openai
@@ -16,6 +17,9 @@ import pytest
 from openai import AsyncOpenAI
 from PIL import Image as Picture
 
+from deskhand_flywheel.errors import InvalidQuery, StorageFull
+from deskhand_flywheel.store import Store
+from deskhand_platform.errors import InvalidField, TooManyTries, WrongState
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
 from deskhand_platform.settings import ChatSettings, Settings
@@ -121,6 +125,35 @@ async def test_what_no_policy_does_is_refused_by_name(
     with pytest.raises(openai.BadRequestError) as refused:
         await asked.chat.completions.create(**body)
     assert param in str(refused.value.param) and refused.value.type == "invalid_request_error"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "kind"),
+    [
+        (InvalidField("limit", "there are no parameters here"), 400, "invalid_request_error"),
+        (InvalidQuery("a value is none that the database can hold"), 400, "invalid_request_error"),
+        (TooManyTries("wait 3 s", retry_s=2.5), 429, "rate_limit_error"),
+        (StorageFull("the disk is full"), 507, "server_error"),
+        (WrongState("it is over", state="done"), 409, "invalid_request_error"),
+    ],
+)
+async def test_whose_fault_it_is_is_told(
+    client: httpx.AsyncClient,
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    status: int,
+    kind: str,
+) -> None:
+    monkeypatch.setattr(type(store), "policies", AsyncMock(side_effect=error))
+    answer = await client.get("/v1/models")
+    assert (answer.status_code, answer.json()["error"]["type"]) == (status, kind)
+    assert answer.headers.get("Retry-After") == ("3" if status == 429 else None)
+
+
+async def test_a_parameter_that_nothing_reads_is_named(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/v1/models", params={"limit": 3})
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "limit")
 
 
 async def test_errors_are_openai_s(asked: AsyncOpenAI, url: str) -> None:

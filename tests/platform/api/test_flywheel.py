@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,9 @@ async def test_episodes_are_routed_previewed_and_traced(
     [
         ("POST", "/v1/datasets/preview", {"rules": "sft: {outcome: sucess}"}, 422, "rules"),
         ("POST", "/v1/datasets/preview", {"rules": "[1"}, 422, "rules"),
+        ("POST", "/v1/datasets/preview", {"rules": "sft: 2024-13-45"}, 422, "rules"),
+        ("POST", "/v1/datasets/preview", {"rules": "sft: " + "9" * 5000}, 422, "rules"),
+        ("POST", "/v1/datasets/preview", {"rules": "sft: " + "[" * 2000}, 422, "rules"),
         ("POST", "/v1/datasets", {"rules": "- sft"}, 422, "rules"),
         ("POST", "/v1/datasets", {"name": "a b"}, 422, "name"),
         ("POST", "/v1/datasets", {"name": "a", "task_id": HELD_OUT}, 422, "task_id"),
@@ -143,6 +148,25 @@ async def test_lists_have_small_pictures(
     assert list((tmp_path / "small").glob("*/*.webp")) == []
     words = await store.blobs.put(b"no picture")
     assert (await client.get(f"/v1/images/{words}?width=80")).status_code == 422
+
+
+def test_one_small_picture_is_kept_by_several_at_once(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, both_written, replace = Thumbnails(store, tmp_path), threading.Barrier(2, timeout=30), Path.replace
+
+    def waits(draft: Path, target: Path) -> Path:
+        both_written.wait()
+        return replace(draft, target)
+
+    monkeypatch.setattr(Path, "replace", waits)
+    with ThreadPoolExecutor(2) as threads:
+        for keeping in [threads.submit(made._keep, tmp_path / "ab" / "abc-80.webp", b"it") for _ in range(2)]:
+            keeping.result()
+    assert (tmp_path / "ab" / "abc-80.webp").read_bytes() == b"it"
+    (tmp_path / "ab" / "gone.webp").symlink_to(tmp_path / "dropped by another")
+    made.trim()
+    assert [path.name for path in (tmp_path / "ab").glob("abc*")] == ["abc-80.webp"]
 
 
 async def test_a_preview_needs_a_sandbox_host(client: httpx.AsyncClient) -> None:

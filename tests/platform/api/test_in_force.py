@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from deskhand_platform.api.routes.in_force import in_force, without_secret
+from deskhand_platform.api.endpoints import check_listed, without_secret
+from deskhand_platform.api.routes.in_force import in_force
+from deskhand_platform.errors import InvalidField
 from deskhand_platform.sandbox_settings import SandboxSettings
-from deskhand_platform.settings import Settings
+from deskhand_platform.settings import JobSettings, Settings
 
 
 @pytest.mark.parametrize(
@@ -28,3 +30,14 @@ def test_pools_of_sandboxes_are_shown_without_secrets() -> None:
     assert shown["sandbox.pools.vm.settings.connection"].value == "qemu+ssh://me:***@far/system"
     assert shown["sandbox.pools.vm.settings.connection"].changed and not shown["sandbox.terms.ttl_s"].changed
     assert {each.name: each.value for each in in_force(Settings())}["sandbox.pools"] == {}
+
+
+def test_lists_of_addresses_lose_them_too() -> None:
+    kept = ("http://me:secret@models/v1", "http://models/v1?key=secret", "http://models/v1")
+    settings = Settings(jobs=JobSettings(endpoints=kept))
+    [one] = [each for each in in_force(settings) if each.name == "jobs.endpoints"]
+    assert one.value == ["http://me:***@models/v1", "http://models/v1?***", "http://models/v1"]
+    with pytest.raises(InvalidField, match="has http://me") as refused:
+        check_listed("endpoint", "http://mine/v1", "endpoints", kept)
+    assert "secret" not in str(refused.value)
+    assert without_secret("fe80::/10") == "fe80::/10"

@@ -4,8 +4,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+import pytest
+
+from deskhand_flywheel.errors import StorageFull, StoreError, StoreUnavailable
 from deskhand_flywheel.routing import read_routes
 from deskhand_flywheel.store import Store
+from deskhand_platform.errors import RoundFailed
 from deskhand_platform.rounds.book import PhaseRecord, RoundBook, RoundRecord
 from deskhand_platform.rounds.config import RoundConfig
 from deskhand_platform.rounds.controls import RoundControls
@@ -78,6 +82,28 @@ async def test_a_round_replaces_no_policy_that_it_was_not_measured_beside(
     record = await book.get(paused)
     assert (record.promoted, record.policy_out, record.reason) == (False, "first", late["why"])
     assert [one.policy_id for one in await promoted.list()] == ["better", "first"]
+
+
+@pytest.mark.parametrize("away", [StoreUnavailable, StorageFull])
+async def test_a_phase_is_done_again_once_there_is_room(
+    settings: Settings, store: Store, away: type[StoreError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = RoundBook(store.database)
+    phases: Any = Phases(settings, store, book, cast("Any", None))
+    number, _ = await book.create("x", RoundConfig(ppo={}, evaluate={"tasks": ["fake/press-button"]}), "k")
+    [name, *_] = await phases.begin(number, 0)
+    troubles = [RoundFailed("it says \0 and \ud800"), away("not now")]
+
+    async def work(record: RoundRecord, phase: PhaseRecord) -> dict[str, Any]:
+        raise troubles.pop()
+
+    monkeypatch.setattr(phases, "_work", work)
+    with pytest.raises(away):
+        await phases.do(number, name)
+    assert (await book.get(number)).phases[0].state is WorkState.RUNNING
+    ended = await phases.do(number, name)
+    assert ended == (WorkState.FAILED, f"{name}: it says \\x00 and \\ud800")
+    assert (await book.get(number)).phases[0].reason == ended[1]
 
 
 async def test_what_a_workflow_of_an_earlier_life_says_changes_nothing(

@@ -53,7 +53,17 @@ async def test_a_refusal_does_not_say_where_a_name_leads() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "nothing", "ftp://example.com", "file:///etc/passwd", "http://", "http://u:p@example.com/"]
+    "url",
+    [
+        "",
+        "nothing",
+        "ftp://example.com",
+        "file:///etc/passwd",
+        "http://",
+        "http://u:p@example.com/",
+        "http://1.1.1.1:99999/",
+        "http://1.1.1.1:0/",
+    ],
 )
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(InvalidField, match="url: "):

@@ -82,9 +82,9 @@ async def ask(
     return asked
 
 
-async def end_one(ask: Asks, name: str) -> str:
+async def end_one(ask: Asks, name: str, **more: Any) -> str:
     """A task of theirs that is over."""
-    id = (await ask(name, "POST", "tasks", 201, json=BODY))["id"]
+    id = (await ask(name, "POST", "tasks", 201, json={**BODY, **more}))["id"]
     await ask(name, "DELETE", f"tasks/{id}")
     return str(id)
 
@@ -113,6 +113,20 @@ async def test_each_is_told_of_what_its_owner_may_see(ask: Asks, store: Store, d
         for name in ("ada", "bob"):
             [one] = await told(store, hooks[name], 1)
             assert (one["data"]["id"], one["data"]["owner"]) == (ended[name], name)
+
+
+async def test_no_text_of_a_task_keeps_others_from_being_told(ask: Asks, store: Store, door: Door) -> None:
+    hooks = {
+        name: (await ask(name, "POST", "webhooks", 201, json={"url": door.url}))["id"]
+        for name in ("ada", "bob")
+    }
+    odd = await end_one(ask, "ada", labels={"a": "x\0y"})
+    ended = await end_one(ask, "bob")
+    async with asyncio.timeout(60), Sender(store, HERE).running():
+        assert [one["data"]["id"] for one in await told(store, hooks["bob"], 1)] == [ended]
+        assert [one["data"]["labels"] for one in await told(store, hooks["ada"], 1)] == [{"a": "x\0y"}]
+    [delivery] = (await ask("ada", "GET", f"webhooks/{hooks['ada']}/deliveries"))["items"]
+    assert delivery["payload"]["data"]["id"] == odd
 
 
 async def test_submitters_find_their_own_alone(ask: Asks, store: Store, door: Door) -> None:

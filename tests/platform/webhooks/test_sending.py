@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from deskhand_flywheel.errors import StorageFull
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind
 from deskhand_platform.alarms.book import AlarmBook
@@ -19,6 +20,7 @@ from deskhand_platform.queue import TaskQueue
 from deskhand_platform.serving import address_of, answering, listen
 from deskhand_platform.settings import Settings, WebhookSettings
 from deskhand_platform.states import AlarmState
+from deskhand_platform.webhooks import sending
 from deskhand_platform.webhooks.book import Delivery
 from deskhand_platform.webhooks.sending import Sender
 
@@ -36,6 +38,7 @@ class Receiver:
     url: str = ""
     answers: list[int] = field(default_factory=list)
     """Of the next requests; 204 after them."""
+    says: bytes = b"no room"
     got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -48,7 +51,7 @@ class Receiver:
         status = self.answers.pop(0) if self.answers else 204
         headers = [(b"location", b"http://127.0.0.1:9/")] if status == 302 else []
         await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if status == 204 else b"no room"})
+        await send({"type": "http.response.body", "body": b"" if status == 204 else self.says})
 
 
 @pytest.fixture
@@ -247,6 +250,27 @@ async def test_alarms_that_stand_are_told_first(
     assert (told["event_id"], told["name"], told["value"]) == (stands.id, "disk_low", 1.5)
     assert told["event_id"] != over.id
     assert (await client.get(f"/v1/webhooks/{other['id']}/deliveries")).json()["items"] == []
+
+
+async def test_what_cannot_be_noted_is_not_sent_again_meanwhile(
+    client: httpx.AsyncClient, store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await add(client, receiver.url)
+    await client.delete(f"/v1/tasks/{await submit(client)}")
+    receiver.answers, receiver.says = [500], b"\0"
+    sender, full = Sender(store, HERE), [StorageFull("the disk is full")] * 8
+    settle = sender._book._settle
+
+    async def full_at_first(delivery: Delivery, **values: Any) -> None:
+        if full:
+            raise full.pop()
+        await settle(delivery, **values)
+
+    monkeypatch.setattr(sending, "LOOK_S", 0.001)
+    monkeypatch.setattr(sender._book, "_settle", full_at_first)
+    async with asyncio.timeout(60), sender.running():
+        [delivery] = await settled(client, made["id"], 1, "delivered")
+    assert (len(receiver.got), delivery["attempts"], full) == (2, 2, [])
 
 
 @pytest.mark.usefixtures("short_pauses")

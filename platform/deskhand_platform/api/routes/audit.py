@@ -9,9 +9,8 @@ from fastapi import APIRouter, Query
 
 from deskhand_platform.accounts.audit import EntryFilter
 from deskhand_platform.api.account_models import AuditEntry
-from deskhand_platform.api.deps import Cursor, Have, Limit
+from deskhand_platform.api.deps import Cursor, Have, Limit, before
 from deskhand_platform.api.models import Page
-from deskhand_platform.errors import InvalidField
 
 router = APIRouter(tags=["accounts"])
 MAX_ID = 2**53
@@ -30,12 +29,10 @@ async def list_audit(
     limit: Limit = 50,
 ) -> Page[AuditEntry]:
     """Entries, newest first."""
-    if cursor is not None and not (cursor.isdecimal() and int(cursor) < MAX_ID):
-        raise InvalidField("cursor", "is not one that this list gave out")
+    older = before(cursor, MAX_ID)
     chosen = EntryFilter(
         who=user, action=action, target=target, since_s=since_s, until_s=until_s, refused=refused
     )
-    before = None if cursor is None else int(cursor)
-    found = await have.accounts.audit.list(chosen, before=before, limit=limit)
+    found = await have.accounts.audit.list(chosen, before=older, limit=limit)
     more = str(found[-1].id) if len(found) == limit else None
     return Page[AuditEntry](items=[AuditEntry.model_validate(asdict(one)) for one in found], next_cursor=more)

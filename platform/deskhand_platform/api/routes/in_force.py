@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, cast
 
 from fastapi import APIRouter
 
 from deskhand_platform.api.account_models import SettingModel
 from deskhand_platform.api.deps import Have
+from deskhand_platform.api.endpoints import without_secret
 from deskhand_platform.settings import Settings
 
 router = APIRouter(tags=["accounts"])
-ADDRESSES = ("database", "blobs", "url")
-"""Settings whose value may have a password in it."""
 
 
 @router.get("/settings")
@@ -30,23 +28,17 @@ def in_force(settings: Settings) -> list[SettingModel]:
     return [
         SettingModel(
             name=name,
-            value=without_secret(value) if _may_be_address(name) and isinstance(value, str) else value,
+            value=_shown(value),
             changed=value != defaults.get(name),
         )
         for name, value in sorted(found.items())
     ]
 
 
-def without_secret(address: str) -> str:
-    """An address without its password, and without a query: keys stand there too."""
-    parts = urlsplit(address)
-    user, at, host = parts.netloc.rpartition("@")
-    shown = f"{user.partition(':')[0]}:***@{host}" if at else host
-    return f"{parts.scheme}://{shown}{parts.path}{'?***' if parts.query else ''}" if parts.scheme else address
-
-
-def _may_be_address(name: str) -> bool:
-    return name in ADDRESSES or name.startswith("sandbox.pools.")
+def _shown(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_shown(each) for each in cast("list[Any]", value)]
+    return without_secret(value) if isinstance(value, str) else value
 
 
 def _flat(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

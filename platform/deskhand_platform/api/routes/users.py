@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 
 from deskhand_platform.accounts import passwords
 from deskhand_platform.accounts.users import User
@@ -16,7 +16,7 @@ from deskhand_platform.api.account_models import (
     UserMade,
     UserModel,
 )
-from deskhand_platform.api.deps import Have, Noted, Who
+from deskhand_platform.api.deps import Have, Noted, Who, source_of
 from deskhand_platform.errors import InvalidField
 
 router = APIRouter(tags=["accounts"])
@@ -58,11 +58,11 @@ async def set_password(have: Have, name: str, body: NewPassword) -> UserMade:
 
 
 @router.put("/password", status_code=204)
-async def set_own_password(have: Have, who: Who, body: OwnPassword) -> None:
+async def set_own_password(have: Have, who: Who, request: Request, body: OwnPassword) -> None:
     """Change one's own password; signs one out everywhere."""
     users = have.accounts.users
     known = (await users.get(who.name)).has_password
-    if known and not await users.knows_password(who.name, body.current):
+    if known and not await have.accounts.sign_in.check_password(who.name, body.current, source_of(request)):
         raise InvalidField("current", "is not your password")
     await users.set_password(who.name, body.password)
 
