@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from io import IncrementalNewlineDecoder
 
 from deskhand_agent.apis.client import growing_pause_s
 from deskhand_platform.client.errors import ApiError, Unreachable
@@ -16,6 +18,19 @@ class Told:
 
     id: int
     data: str
+
+
+class LineReader:
+    """Cuts a stream where server-sent events end a line; U+2028 and its like end none."""
+
+    def __init__(self) -> None:
+        self._newlines = IncrementalNewlineDecoder(None, translate=True)
+        self._begun = ""
+
+    def feed(self, text: str) -> Iterator[str]:
+        """The lines that end with this text."""
+        *whole, self._begun = (self._begun + self._newlines.decode(text)).split("\n")
+        yield from whole
 
 
 @dataclass(slots=True)
