@@ -17,7 +17,7 @@ import yaml
 from deskhand_platform.api.job_models import GrowTasksOrder
 from deskhand_platform.api.models import CatalogTask
 from deskhand_platform.cli import jobs, overrides
-from deskhand_platform.cli.client import HereUrl, Url, WorkUrl, asked, connect, first
+from deskhand_platform.cli.client import FOLLOWING_S, HereUrl, Url, WorkUrl, asked, connect, first
 from deskhand_platform.cli.console import Json, out, print_json, say, table, when
 from deskhand_platform.client.calls import BATCH
 from deskhand_platform.errors import InvalidField
@@ -331,13 +331,14 @@ def labels_of(pairs: Sequence[str]) -> dict[str, str]:
 async def _submit(body: dict[str, Any], wait: bool, url: str | None) -> int:
     async with connect(load_settings(), url) as client:
         found = await client.submit(body)
-        out.print(found.id)
-        if not wait:
-            return 0
+    out.print(found.id)
+    if not wait:
+        return 0
+    async with connect(load_settings(), url, patience_s=FOLLOWING_S) as client:
         over = await client.wait(found.id)
-        shown = over.model_dump(mode="json", include={"state", "trajectory_id", "outcome", "reason"})
-        say(yaml.safe_dump(shown).strip())
-        return 0 if over.state is WorkState.DONE else 1
+    shown = over.model_dump(mode="json", include={"state", "trajectory_id", "outcome", "reason"})
+    say(yaml.safe_dump(shown).strip())
+    return 0 if over.state is WorkState.DONE else 1
 
 
 async def _submit_all(bodies: list[Any], url: str | None) -> list[str]:
@@ -353,5 +354,8 @@ async def _watch(ids: list[str], labels: dict[str, str], after: int, follow: boo
     async with connect(load_settings(), url) as client:
         for id in ids:  # of one that nobody submitted nothing would ever come
             await client.task(id)
+        if not ids:  # an address where nobody answers is said at once
+            await client.info()
+    async with connect(load_settings(), url, patience_s=FOLLOWING_S) as client:
         async for event in client.task_events(ids, labels=labels, after=after, follow=follow):
             out.print(event.model_dump_json(), soft_wrap=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
-from deskhand_platform.client import AsyncDeskhand, Deskhand
-from deskhand_platform.client.stream import LineReader
+from deskhand_platform.client import AsyncDeskhand, Deskhand, Unreachable, stream
+from deskhand_platform.client.stream import LineReader, StreamPatience
 
 
 class Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):
@@ -46,3 +47,19 @@ def test_lines_end_where_server_sent_events_end_them() -> None:
     lines = LineReader()
     pieces = ("a", "b\r", "\nc\x0bd\n\ne", "\r\rf")
     assert [[*lines.feed(piece)] for piece in pieces] == [[], [], ["ab", "c\x0bd", ""], ["e", ""]]
+
+
+def test_how_long_a_stream_was_quiet_takes_nothing_from_the_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(stream, "time", SimpleNamespace(monotonic=lambda: now_s))
+    patience, lost = StreamPatience(3.0), Unreachable("lost")
+    patience.heard()
+    now_s = 100.0
+    assert patience.pause_s(lost) > 0
+    now_s = 102.0
+    patience.heard()  # it was opened again, and breaks off again
+    now_s = 200.0
+    patience.pause_s(lost)
+    now_s = 203.0
+    with pytest.raises(Unreachable):
+        patience.pause_s(lost)
