@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from deskhand_platform.api.job_models import JobModel
 from deskhand_platform.cli.client import FOLLOWING_S, Url, asked, connect, first
-from deskhand_platform.cli.console import Json, bars, complain, out, print_json, say, table, when
+from deskhand_platform.cli.console import Json, bars, complain, out, print_json, say, shown, table, when
 from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import Settings, load_settings
@@ -66,7 +66,7 @@ def cancel(id: Id, url: Url = None) -> None:
 @app.command()
 def log(id: Id, url: Url = None) -> None:
     """What it wrote, the last of it where that is long."""
-    typer.echo(asked(lambda client: client.job_log(id), url).text, nl=False)
+    typer.echo(shown(asked(lambda client: client.job_log(id), url).text), nl=False)
 
 
 def made(kind: type[Order], **values: Any) -> Order:
