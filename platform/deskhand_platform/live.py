@@ -7,8 +7,8 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 
-from deskhand_platform import host_address
 from deskhand_platform.errors import NotFound, ScreenUnavailable, WrongState
+from deskhand_platform.host_address import HostClient
 from deskhand_sandbox.errors import HostUnreachable, LeaseExpired, SandboxError
 from deskhand_sandbox.host import SandboxClient, Screen
 from deskhand_sandbox.manager.records import LeaseStatus
@@ -30,8 +30,7 @@ class LiveSandboxes:
     """Leases of this home's sandbox host."""
 
     def __init__(self, home: Path) -> None:
-        self._home = home
-        self._client: tuple[tuple[str, str], SandboxClient] | None = None
+        self._host = HostClient(home)
 
     async def leases(self) -> tuple[LeaseStatus, ...]:
         """What is lent now; nothing where no sandbox host is up."""
@@ -117,8 +116,7 @@ class LiveSandboxes:
 
     async def close(self) -> None:
         """Let go of the connection."""
-        if self._client is not None:
-            await self._client[1].close()
+        await self._host.close()
 
     def host(self) -> SandboxClient:
         """The host that is up.
@@ -126,12 +124,10 @@ class LiveSandboxes:
         Raises:
             HostUnreachable: none is.
         """
-        address = host_address.published(self._home)
-        if address is None:
+        client = self._host.get()
+        if client is None:
             raise HostUnreachable("no sandbox host is up; the platform starts one")
-        if self._client is None or self._client[0] != address:
-            self._client = address, SandboxClient(*address)
-        return self._client[1]
+        return client
 
 
 def _part(data: bytes) -> bytes:

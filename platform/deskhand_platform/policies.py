@@ -7,12 +7,14 @@ and its rate limits, once for all tasks that ask for it alike.
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from weakref import WeakSet
 
 from pydantic import Field
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from deskhand_agent.models.bundle import ModelBundle
     from deskhand_flywheel.prm.judging import PrmJudge
 
+KEPT = 32
+"""Policies other than local ones that are kept for more tasks, unless more are in use."""
 TEST_TIME = "test_time"
 """Setting of every policy: `Deliberation`."""
 NOTEBOOK = "notebook"
@@ -59,6 +63,13 @@ class LocalSettings:
 LOCAL_SETTINGS = tuple(one.name for one in fields(LocalSettings))
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Made:
+    policy: Policy
+    users: WeakSet[Policy] = field(default_factory=WeakSet[Policy])
+    """Copies of it, one a task, with its connections: as long as one is referred to, it is in use."""
+
+
 class PolicyMaker:
     """Makes policies by their reference."""
 
@@ -73,7 +84,8 @@ class PolicyMaker:
         self._folder = folder
         self._notes = notes
         self._models = LoadedModels(models)
-        self._made: dict[str, Policy] = {}
+        self._made: OrderedDict[str, _Made] = OrderedDict()
+        """The one asked for last at the end, as of judges."""
         self._most_judges, self._loading = models, asyncio.Lock()
         self._judges: OrderedDict[str, PrmJudge] = OrderedDict()
         """The one asked for last at the end."""
@@ -124,20 +136,26 @@ class PolicyMaker:
 
     async def close(self) -> None:
         """Close the connections of policies behind an API."""
-        for policy in self._made.values():
-            if isinstance(policy, Connected):
-                await policy.close()
+        await _close(self._made.values())
 
     async def _make(self, ref: PolicyRef) -> Policy:
         if ref.name != "local":
-            key = json.dumps([ref.name, dict(ref.settings)], sort_keys=True)
-            if key not in self._made:
-                self._made[key] = create_policy(ref.name, **ref.settings)
-            return self._made[key]
+            return await self._shared(ref)
         for name in ref.settings:
             if name not in LOCAL_SETTINGS:
                 raise InvalidField(f"policy.settings.{name}", f"there are: {', '.join(LOCAL_SETTINGS)}")
         return await self._local(ref.settings)
+
+    async def _shared(self, ref: PolicyRef) -> Policy:
+        key = json.dumps([ref.name, dict(ref.settings)], sort_keys=True)
+        if (found := self._made.get(key)) is None:
+            found = self._made[key] = _Made(create_policy(ref.name, **ref.settings))
+        self._made.move_to_end(key)
+        user = copy.copy(found.policy)
+        found.users.add(user)
+        idle = [each for each, made in self._made.items() if not made.users]
+        await _close([self._made.pop(each) for each in idle[: max(0, len(self._made) - KEPT)]])
+        return user
 
     async def _local(self, settings: Mapping[str, Any]) -> Policy:
         path, executor = settings.get("path"), settings.get("executor")
@@ -185,6 +203,12 @@ class PolicyMaker:
     async def _kept(self, policy_id: str) -> tuple[ModelBundle, SharedEngine]:
         folder = await self._store.materialise_policy(policy_id, self._folder / policy_id)
         return await self._models.get(folder, policy_id)
+
+
+async def _close(made: Iterable[_Made]) -> None:
+    for each in made:
+        if isinstance(each.policy, Connected):
+            await each.policy.close()
 
 
 def _load_judge(folder: Path) -> PrmJudge:

@@ -6,7 +6,9 @@ Each package has its own settings record; this tree composes them and says where
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import os
+import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +27,13 @@ from deskhand_sandbox.logs import Form
 
 DEFAULT_PORT = 8420
 PREFIX = "DESKHAND_"
+OTHER_VARIABLES = frozenset({
+    "debug", "engine_token", "osworld_kind", "python", "sandbox_mark", "sandbox_token", "talk_token", "tiny",
+    "token",
+})  # fmt: skip
+"""Of this package and the others, after the prefix: read by themselves, not settings."""
+OF_KUBERNETES = re.compile(r"_(service_host|service_port|port)(_[a-z0-9_]+)?$")
+"""What it tells every container of a service whose name begins with "deskhand"."""
 
 
 class WorkerSettings(BaseModel):
@@ -354,12 +363,30 @@ def exported(settings: Settings) -> Generator[None]:
 
 
 def _check_variables() -> None:
-    """Refuse a variable of a part of the settings that is none: it would set nothing, and say nothing."""
+    """Refuse a variable that looks like a setting and is none: it would set nothing, and say nothing."""
     for name in os.environ:
-        if name.startswith(PREFIX) and "__" in name:
-            part = name.removeprefix(PREFIX).partition("__")[0].lower()
-            if part not in Settings.model_fields:
-                raise SettingsError(f"{name} sets nothing: {_hint((part,))}")
+        if not name.startswith(PREFIX):
+            continue
+        part, nested, _ = name.removeprefix(PREFIX).lower().partition("__")
+        if part in Settings.model_fields:
+            continue
+        if nested:
+            raise SettingsError(f"{name} sets nothing: {_hint((part,))}")
+        if part in OTHER_VARIABLES or OF_KUBERNETES.search(part):
+            continue
+        if near := difflib.get_close_matches(part, _variables(), n=1, cutoff=0.7):
+            meant = PREFIX + near[0].upper()
+            raise SettingsError(f"{name} sets nothing: no such variable; did you mean {meant}?")
+
+
+def _variables() -> list[str]:
+    """Every variable there is, after the prefix."""
+    found = [*OTHER_VARIABLES]
+    for name, field in Settings.model_fields.items():
+        found.append(name)
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            found += [f"{name}__{inner}" for inner in field.annotation.model_fields]
+    return found
 
 
 def _hint(where: Sequence[int | str]) -> str:
@@ -367,9 +394,6 @@ def _hint(where: Sequence[int | str]) -> str:
     known: Any = Settings
     for part in where[:-1]:
         known = known.model_fields[part].annotation
-    names = (
-        [each.name for each in dataclasses.fields(known)]
-        if dataclasses.is_dataclass(known)
-        else known.model_fields
-    )
+    plain = dataclasses.is_dataclass(known)
+    names = [each.name for each in dataclasses.fields(known)] if plain else known.model_fields
     return f"no such setting{near_ones(str(where[-1]), names)[0]}"

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 WAIT_S = 10.0
 """After which another try makes sense when others are under way."""
+STALLED_S = 60.0
+"""So long who sends or reads an archive may leave a piece of it: their place is another's then."""
 EXAMPLES = "evaluation_examples"
 """Folder of a sent archive that holds OSWorld's examples, where it has one."""
 
@@ -157,7 +159,7 @@ class Transfers:
             size: of it, where it was told; None: it is counted.
 
         Raises:
-            NoRoom: others are under way.
+            NoRoom: others are under way, or nothing more of it comes.
             TooLarge: it has more bytes than are taken.
             DamagedInput, UnknownFormat, ConflictingRecord: it holds no episodes, or others; nothing came in.
             StorageFull: no space is left for it.
@@ -220,7 +222,7 @@ class Transfers:
     async def _receive(self, sent: AsyncIterator[bytes], archive: Path) -> None:
         size = 0
         with archive.open("wb") as file:
-            async for piece in sent:
+            while (piece := await _next_of(sent)) is not None:
                 size += len(piece)
                 self._refuse_large(size)
                 await run_in_threadpool(file.write, piece)
@@ -257,6 +259,14 @@ class Transfers:
                 shutil.rmtree(folder, ignore_errors=True)
         finally:
             self._under_way -= 1
+
+
+async def _next_of(sent: AsyncIterator[bytes]) -> bytes | None:
+    try:
+        async with asyncio.timeout(STALLED_S):
+            return await anext(sent, None)
+    except TimeoutError as error:
+        raise NoRoom(f"nothing of the archive came for {STALLED_S:g} s", retry_after_s=WAIT_S) from error
 
 
 async def _written(store: Store, ids: Sequence[str], format: Format, folder: Path) -> AsyncGenerator[bytes]:

@@ -28,10 +28,10 @@ from deskhand_agent.worker import Job, WorkerSettings, run_episodes
 from deskhand_flywheel.branching_off import BranchOrder, branch_off, cut_short
 from deskhand_flywheel.errors import FlywheelError, NotFound, NotReplayable, StorageFull, StoreUnavailable
 from deskhand_flywheel.store import Store
-from deskhand_platform import host_address
 from deskhand_platform.accounts.quotas import Quotas, note_recorded
 from deskhand_platform.background import log_and_continue
 from deskhand_platform.errors import PlatformError
+from deskhand_platform.host_address import HostClient
 from deskhand_platform.lease_owners import lease_owner
 from deskhand_platform.lifeline import die_with_parent
 from deskhand_platform.noting import Noting
@@ -47,7 +47,6 @@ from deskhand_platform.told_source import NoSandbox, ToldSource, leased
 from deskhand_sandbox import logs
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.errors import BackendMissing, InvalidTask, SandboxError, UnknownName
-from deskhand_sandbox.host import SandboxClient
 from deskhand_sandbox.registry import create_verifier
 
 log = logging.getLogger("deskhand_platform.worker")
@@ -345,28 +344,24 @@ def _late(claimed: QueuedTask) -> bool:
 
 async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:
     """Work this home's queue until told to stop."""
-    clients: dict[tuple[str, str], SandboxClient] = {}
-
-    def sources() -> SandboxSource | None:
-        address = host_address.published(settings.home)
-        return None if address is None else clients.setdefault(address, SandboxClient(*address))
-
+    host = HostClient(settings.home)
     urls = settings.db_url, settings.blobs_url
     async with await Store.open(*urls, near_frames=settings.near_frames) as store:
         quotas = Quotas(store.database, settings.quotas)
         notes, models = settings.home / "notes", settings.worker.models
         maker = PolicyMaker(store, settings.home / "policies", notes=notes, models=models)
         worker = EpisodeWorker(
-            queue=TaskQueue(store.database, quotas, leased=lambda: leased(sources())),
+            queue=TaskQueue(store.database, quotas, leased=lambda: leased(host.get())),
             sink=store,
             policies=maker.deliberate,
-            sources=sources,
+            sources=host.get,
             limits=settings.worker,
         )
         try:
             await worker.work(stop)
         finally:
             await maker.close()
+            await host.close()
 
 
 async def _main(parent_pid: int) -> None:

@@ -14,10 +14,11 @@ from deskhand_agent.policies.openai import OpenAIPolicy
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_agent.test_time.deliberating import Deliberate
 from deskhand_agent.test_time.sampling import ManySamples
-from deskhand_agent.types import Context
+from deskhand_agent.types import Context, Decision, Policy
 from deskhand_flywheel.errors import UnknownPolicy
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, save_reward_model
 from deskhand_flywheel.store import Store
+from deskhand_platform import policies
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.loaded_models import LoadedModels, SharedEngine
 from deskhand_platform.policies import PolicyMaker
@@ -123,16 +124,50 @@ async def test_of_models_nobody_acts_with_the_one_used_longest_ago_is_let_go(
     assert ended == ["b", "c", "d", "b"]
 
 
+def connections(policy: Policy) -> object:
+    return getattr(policy, "_client")  # noqa: B009
+
+
+async def test_of_policies_behind_an_api_those_used_longest_ago_are_closed(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[str] = []
+
+    class Behind:
+        def __init__(self, model: str) -> None:
+            self.id = model
+
+        async def close(self) -> None:
+            closed.append(self.id)
+
+        async def act(self, context: Context) -> Decision:
+            raise AssertionError
+
+    async def make(model: str) -> Policy:
+        return await maker.make(PolicyRef(name="x", settings={"model": model}))
+
+    monkeypatch.setattr(policies, "create_policy", lambda _, model: Behind(model))
+    monkeypatch.setattr(policies, "KEPT", 2)
+    maker = PolicyMaker(store, tmp_path / "policies")
+    acting = await make("a")
+    for model in ("b", "c", "b", "d", "e"):
+        await make(model)
+    assert closed == ["b", "c", "b", "d"]
+    del acting
+    await make("f")
+    assert closed == ["b", "c", "b", "d", "a"]
+    await maker.close()
+    assert closed[5:] == ["e", "f"]
+
+
 async def test_a_policy_behind_an_api_is_made_once_for_alike_tasks(store: Store, tmp_path: Path) -> None:
     maker = PolicyMaker(store, tmp_path / "policies")
     wanted = {"model": "m", "base_url": "http://127.0.0.1:9", "requests_per_minute": 3}
     first = await maker.make(PolicyRef(name="anthropic_computer", settings=wanted))
-    assert (
-        await maker.make(PolicyRef(name="anthropic_computer", settings=dict(reversed(wanted.items()))))
-        is first
-    )
+    alike = await maker.make(PolicyRef(name="anthropic_computer", settings=dict(reversed(wanted.items()))))
+    assert connections(alike) is connections(first)
     other = await maker.make(PolicyRef(name="anthropic_computer", settings=wanted | {"model": "n"}))
-    assert other is not first
+    assert connections(other) is not connections(first)
     remembering = PolicyRef(name="openai", settings=wanted | {"memory": {"n_screenshots": 2}})
     policy = await maker.make(remembering)
     assert isinstance(policy, OpenAIPolicy)

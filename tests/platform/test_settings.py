@@ -182,3 +182,46 @@ def test_what_rooms_below_read_from_the_environment_is_in_the_tree_too(
     told = load_settings()
     assert (told.tasks, told.download_hosts, told.adb) == (("a", "b"), ("one.lan", "two.lan"), "/opt/adb")
     assert {each.name for each in in_force(told) if each.changed} >= {"tasks", "download_hosts", "adb"}
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("DATABSE", "DATABASE"),
+        ("DATABASE_URL", "DATABASE"),
+        ("POTR", "PORT"),
+        ("WORKER_SLOTS", "WORKER__SLOTS"),
+        ("TOKN", "TOKEN"),
+    ],
+)
+def test_a_misspelt_variable_is_refused(
+    name: str, meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"DESKHAND_{name}", "1")
+    with pytest.raises(SettingsError, match=f"DESKHAND_{name} sets nothing.* mean DESKHAND_{meant}\\?"):
+        load_settings(home=tmp_path)
+
+
+def test_variables_that_are_no_settings_are_left_to_whom_they_tell_something(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Path(__file__).parents[2]
+    texts = [root / "Makefile", *(root / "docs").glob("*.md"), *(root / "infra").rglob("*.sh")]
+    for package in ("sandbox", "agent", "flywheel", "trainer", "platform"):
+        texts += (root / package).rglob("*.py")
+    named = {name for text in texts for name in re.findall(r"\bDESKHAND_[A-Z_]+[A-Z]\b", text.read_text())}
+    settings = {"DESKHAND_HOST", "DESKHAND_PORT", "DESKHAND_NEAR_FRAMES"}
+    assert len(named - settings) > 15
+    for name in named - settings:
+        if "__" not in name:
+            monkeypatch.setenv(name, str(tmp_path))
+    for of_kubernetes in (
+        "SERVICE_HOST",
+        "SANDBOX_PORT",
+        "SANDBOX_SERVICE_PORT_HTTP",
+        "DATABASE_PORT_5432_TCP",
+    ):
+        monkeypatch.setenv(f"DESKHAND_{of_kubernetes}", "tcp://10.0.0.1:5432")
+    for structured in ("HOSTS", "PROXIES", "LOGS", "URL", "DATABASE", "BLOBS"):
+        monkeypatch.delenv(f"DESKHAND_{structured}", raising=False)
+    assert load_settings(home=tmp_path).home == tmp_path

@@ -12,7 +12,7 @@ from rich.tree import Tree
 
 from deskhand_platform.api.flywheel_models import LineageModel, RoutedModel
 from deskhand_platform.cli.client import Client, HomeUrl, looked_up
-from deskhand_platform.cli.console import out, table, when
+from deskhand_platform.cli.console import out, shown, table, when
 from deskhand_platform.cli.flywheel import Label, labels_of
 from deskhand_platform.errors import InvalidField
 
@@ -72,7 +72,7 @@ def lineage(
     policy, dataset = (None, of) if "@" in of else (of, None)
     traced = looked_up(lambda client: client.lineage(policy, dataset=dataset), url)
     if as_json:
-        typer.echo(traced.model_dump_json(indent=2))
+        typer.echo(shown(traced.model_dump_json(indent=2)))
         return
     out.print(_drawn(traced), soft_wrap=True)
 

@@ -13,6 +13,7 @@ from deskhand_platform.client import AsyncDeskhand as Client
 from deskhand_platform.settings import Settings, load_settings
 
 __all__ = [
+    "FOLLOWING_S",
     "Client",
     "HereUrl",
     "HomeUrl",
@@ -29,6 +30,8 @@ T = TypeVar("T")
 
 PATIENCE_S = 3.0
 """A person waits: what does not answer by then is said."""
+FOLLOWING_S = 60.0
+"""The same once work is followed, which goes on while its platform is started anew."""
 Url = Annotated[
     str | None,
     typer.Option("--url", help="the platform's address; DESKHAND_URL, or this home's own, when not given"),
@@ -51,15 +54,18 @@ WorkUrl = Annotated[
 HereUrl = Annotated[str | None, typer.Option("--url", help="a platform's; this machine's own when not given")]
 
 
-def connect(settings: Settings, url: str | None = None) -> Client:
+def connect(settings: Settings, url: str | None = None, *, patience_s: float = PATIENCE_S) -> Client:
     """A client of the platform at `url`, else of the configured one, else of the one that serves this home.
+
+    Args:
+        patience_s: no call is sent again so long after the first time.
 
     Raises:
         InvalidField: the address is none.
         NotServing: nobody serves this home.
         Unauthorized: there is no token to show.
     """
-    return Client(url or settings.url, home=settings.home, patience_s=PATIENCE_S)
+    return Client(url or settings.url, home=settings.home, patience_s=patience_s)
 
 
 @asynccontextmanager
@@ -89,15 +95,18 @@ async def reached(url: str | None = None, *, first_admin: bool = False) -> Async
         yield client
 
 
-def asked(work: Callable[[Client], Awaitable[T]], url: str | None) -> T:
+def asked(work: Callable[[Client], Awaitable[T]], url: str | None, *, patience_s: float = PATIENCE_S) -> T:
     """What one call of the platform that `connect` finds comes to.
+
+    Args:
+        patience_s: as `connect`.
 
     Raises:
         InvalidField, NotServing, Unauthorized, ClientError: as `connect` and the call.
     """
 
     async def opened() -> T:
-        async with connect(load_settings(), url) as client:
+        async with connect(load_settings(), url, patience_s=patience_s) as client:
             return await work(client)
 
     return asyncio.run(opened())

@@ -7,23 +7,39 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 Json = Annotated[bool, typer.Option("--json", help="as JSON")]
 PIPED_COLUMNS = 10_000
 """Nobody's window limits what goes into a pipe."""
+COMMANDS = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"} | {
+    0x0D: None
+}
+"""What a terminal does not show but obeys: it moves the cursor, sets the title, fills the clipboard."""
+
+
+class Shown(Console):
+    """Shows what people, pages and models wrote; a terminal obeys none of it."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        return super().render_str(text.translate(COMMANDS) if self.is_terminal else text, **how)
+
 
 # what people and models write is shown as it stands: no markup in it, no ":smile:"
-out = Console(
-    highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else PIPED_COLUMNS
-)
-err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+out = Shown(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else PIPED_COLUMNS)
+err = Shown(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def shown(text: str) -> str:
+    """A text for stdout that goes there as it is, unless that is a terminal which would obey some of it."""
+    return text.translate(COMMANDS) if out.is_terminal else text
 
 
 def complain(message: str) -> None:

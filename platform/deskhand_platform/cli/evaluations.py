@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deskhand_platform.api.evaluation_models import EvaluationModel
-from deskhand_platform.cli.client import Client, Url, asked, first
+from deskhand_platform.cli.client import FOLLOWING_S, Client, Url, asked, first
 from deskhand_platform.cli.console import Json, bars, complain, out, print_json, say, table, when
 from deskhand_platform.evaluations.verdicts import Verdict
 from deskhand_platform.states import WorkState
@@ -71,18 +71,19 @@ def ask(
 ) -> None:
     """Have a policy measured. Prints the id."""
 
-    async def measured(client: Client) -> bool:
-        begun = await client.start_evaluation(
+    async def started(client: Client) -> EvaluationModel:
+        return await client.start_evaluation(
             await _with_suite(client, tasks or [], suite),
             policy_id=policy,
             episodes=episodes,
             modes=mode or ["sampled"],
             split=split,
         )
-        out.print(begun.id, soft_wrap=True)
-        return await _followed(client, begun.id) if watch else True
 
-    raise typer.Exit(0 if asked(measured, url) else 1)
+    begun = asked(started, url)
+    out.print(begun.id, soft_wrap=True)
+    if watch and not asked(lambda client: _followed(client, begun.id), url, patience_s=FOLLOWING_S):
+        raise typer.Exit(1)
 
 
 @app.command()

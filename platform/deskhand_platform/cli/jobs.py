@@ -10,8 +10,8 @@ import typer
 from pydantic import BaseModel, ValidationError
 
 from deskhand_platform.api.job_models import JobModel
-from deskhand_platform.cli.client import Client, Url, asked, connect, first
-from deskhand_platform.cli.console import Json, bars, complain, out, print_json, say, table, when
+from deskhand_platform.cli.client import FOLLOWING_S, Url, asked, connect, first
+from deskhand_platform.cli.console import Json, bars, complain, out, print_json, say, shown, table, when
 from deskhand_platform.cli.signals import run_until_signal
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import Settings, load_settings
@@ -66,7 +66,7 @@ def cancel(id: Id, url: Url = None) -> None:
 @app.command()
 def log(id: Id, url: Url = None) -> None:
     """What it wrote, the last of it where that is long."""
-    typer.echo(asked(lambda client: client.job_log(id), url).text, nl=False)
+    typer.echo(shown(asked(lambda client: client.job_log(id), url).text), nl=False)
 
 
 def made(kind: type[Order], **values: Any) -> Order:
@@ -108,7 +108,7 @@ def done(order: BaseModel, url: str | None) -> dict[str, Any]:
         settings = load_settings()
         with bars() as told:
             if url is not None or settings.url is not None:
-                over = await _followed(connect(settings, url), order, told)
+                over = await _followed(settings, url, order, told)
                 outcome.update(over.result or {})
                 if over.state is not WorkState.DONE:
                     complain(f"{over.id} is {over.state}: {over.reason or 'its log says why'}")
@@ -126,10 +126,11 @@ def done(order: BaseModel, url: str | None) -> dict[str, Any]:
     return outcome
 
 
-async def _followed(there: Client, order: BaseModel, told: Any) -> JobModel:
-    async with there as client:
+async def _followed(settings: Settings, url: str | None, order: BaseModel, told: Any) -> JobModel:
+    async with connect(settings, url) as client:
         begun = await client.start_job(order)
-        say(f"job {begun.id}: `deskhand jobs show` looks at it, `deskhand jobs cancel` stops it")
+    say(f"job {begun.id}: `deskhand jobs show` looks at it, `deskhand jobs cancel` stops it")
+    async with connect(settings, url, patience_s=FOLLOWING_S) as client:
         while True:
             now = await client.job(begun.id)
             if now.state.over:

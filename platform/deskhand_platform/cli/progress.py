@@ -6,7 +6,6 @@ import asyncio
 import time
 
 from rich.live import Live
-from rich.text import Text
 
 from deskhand_platform.api.models import Phase, Rate, Round
 from deskhand_platform.cli.client import Client
@@ -38,7 +37,7 @@ async def _live(client: Client, round_id: int, through_pauses: bool) -> Round:
             lines = [_line(phase) for phase in now.phases] or ["waiting for its turn …"]
             if through_pauses and now.state is WorkState.PAUSED:
                 lines.append(_paused(now))
-            live.update(Text("\n".join(lines)))
+            live.update("\n".join(lines))
             if not _goes_on(now, through_pauses):
                 return now
             await asyncio.sleep(LOOK_S)

@@ -26,7 +26,7 @@ from deskhand_platform.api.models import PolicyModel
 from deskhand_platform.api.trajectory_models import TrajectoryDetail, TrajectoryPage
 from deskhand_platform.cli import jobs
 from deskhand_platform.cli.client import HomeUrl, WorkUrl, connect, reached
-from deskhand_platform.cli.console import Json, out, print_json, say, table, when
+from deskhand_platform.cli.console import Json, out, print_json, say, shown, table, when
 from deskhand_platform.cli.flywheel import Label, labels_of
 from deskhand_platform.cli.opening import opened_store
 from deskhand_platform.errors import InvalidField
@@ -53,7 +53,7 @@ def replay(
     """Replay a recorded episode: its turns as text, or everything as one page."""
     text = asyncio.run(_replay(id, html, url))
     if output is None:
-        sys.stdout.write(text)
+        sys.stdout.write(shown(text))
         return
     output.write_text(text)
     say(f"written to {output}")

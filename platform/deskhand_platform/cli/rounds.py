@@ -9,7 +9,7 @@ import typer
 
 from deskhand_platform.api.models import Preset
 from deskhand_platform.cli import overrides, schedules
-from deskhand_platform.cli.client import HereUrl, Url, asked, connect, first
+from deskhand_platform.cli.client import FOLLOWING_S, HereUrl, Url, asked, connect, first
 from deskhand_platform.cli.console import Json, out, print_json, table, when
 from deskhand_platform.cli.progress import LOOK_S, follow, print_round
 from deskhand_platform.settings import load_settings
@@ -177,6 +177,7 @@ def promote(
 async def _log(number: int, phase: str, tail: int, watch: bool, url: str | None) -> None:
     async with connect(load_settings(), url) as client:
         piece = await client.phase_log(number, phase, tail=tail)
+    async with connect(load_settings(), url, patience_s=FOLLOWING_S) as client:
         while True:
             out.print(piece.text, end="", highlight=False, soft_wrap=True)
             if piece.next_offset == piece.size:
@@ -189,9 +190,10 @@ async def _log(number: int, phase: str, tail: int, watch: bool, url: str | None)
 async def _start(preset: str, changed: dict[str, Any], key: str | None, watch: bool, url: str | None) -> int:
     async with connect(load_settings(), url) as client:
         started = await client.start_round(preset, changed, key=key)
-        out.print(f"Round {started.id}")
-        if not watch:
-            return 0
+    out.print(f"Round {started.id}")
+    if not watch:
+        return 0
+    async with connect(load_settings(), url, patience_s=FOLLOWING_S) as client:
         over = await follow(client, started.id)
-        print_round(over)
-        return 0 if over.state is WorkState.DONE else 1
+    print_round(over)
+    return 0 if over.state is WorkState.DONE else 1

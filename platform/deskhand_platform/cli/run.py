@@ -11,7 +11,7 @@ import typer
 import uvloop
 
 from deskhand_platform.cli import overrides
-from deskhand_platform.cli.client import Client, connect, first
+from deskhand_platform.cli.client import FOLLOWING_S, Client, connect, first
 from deskhand_platform.cli.console import say
 from deskhand_platform.cli.progress import follow, print_round
 from deskhand_platform.cli.serve import Port, TakeOver, introduce
@@ -50,7 +50,10 @@ def run(
 
 
 async def _run(settings: Settings, preset: str, changed: dict[str, Any], exit_: bool, take_over: bool) -> int:
-    async with _platform(settings, take_over) as url, connect(settings, url) as client:
+    async with (
+        _platform(settings, take_over) as url,
+        connect(settings, url, patience_s=FOLLOWING_S) as client,
+    ):
         wanted = await _resume_or_start(client, preset, changed)
         over = await follow(client, wanted, through_pauses=True)
         print_round(over)

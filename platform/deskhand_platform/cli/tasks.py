@@ -17,9 +17,11 @@ import yaml
 from deskhand_platform.api.job_models import GrowTasksOrder
 from deskhand_platform.api.models import CatalogTask
 from deskhand_platform.cli import jobs, overrides
-from deskhand_platform.cli.client import HereUrl, Url, WorkUrl, asked, connect, first
+from deskhand_platform.cli.client import FOLLOWING_S, HereUrl, Url, WorkUrl, asked, connect, first
 from deskhand_platform.cli.console import Json, out, print_json, say, table, when
+from deskhand_platform.client import ClientError, InvalidRequest, ServerTrouble, Unreachable
 from deskhand_platform.client.calls import BATCH
+from deskhand_platform.client.errors import name_by_place
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.settings import load_settings
 from deskhand_platform.states import WorkState
@@ -200,26 +202,25 @@ def submit_file(
     ],
     url: Url = None,
 ) -> None:
-    """Submit many tasks; the ids are printed in order.
+    """Submit many tasks; the ids are printed in order, as soon as the platform has 2,000 more of them.
 
     A line is what `POST /v1/tasks` takes: task_id or task, seed, policy, labels, priority, deadline_s, key.
     With keys the same file can be submitted again: what is known already is not queued twice.
     """
-    bodies: list[Any] = []
+    lines: list[tuple[int, Any]] = []
     try:
         for number, line in enumerate(file, 1):
             if line.strip():
                 try:
-                    bodies.append(json.loads(line))
+                    lines.append((number, json.loads(line)))
                 except json.JSONDecodeError as error:
                     said = f"line {number} is not JSON: {error}"
                     raise typer.BadParameter(said, param_hint="FILE") from error
     except UnicodeDecodeError as error:
         raise typer.BadParameter(f"it is no UTF-8: {error}", param_hint="FILE") from error
-    if not bodies:
+    if not lines:
         raise typer.BadParameter("it holds no task", param_hint="FILE")
-    for id in asyncio.run(_submit_all(bodies, url)):
-        out.print(id)
+    asyncio.run(_submit_all(lines, url))
 
 
 @app.command(epilog="Example:  deskhand tasks preview miniwob/click-test screen.png --seed 3")
@@ -331,27 +332,47 @@ def labels_of(pairs: Sequence[str]) -> dict[str, str]:
 async def _submit(body: dict[str, Any], wait: bool, url: str | None) -> int:
     async with connect(load_settings(), url) as client:
         found = await client.submit(body)
-        out.print(found.id)
-        if not wait:
-            return 0
+    out.print(found.id)
+    if not wait:
+        return 0
+    async with connect(load_settings(), url, patience_s=FOLLOWING_S) as client:
         over = await client.wait(found.id)
-        shown = over.model_dump(mode="json", include={"state", "trajectory_id", "outcome", "reason"})
-        say(yaml.safe_dump(shown).strip())
-        return 0 if over.state is WorkState.DONE else 1
+    shown = over.model_dump(mode="json", include={"state", "trajectory_id", "outcome", "reason"})
+    say(yaml.safe_dump(shown).strip())
+    return 0 if over.state is WorkState.DONE else 1
 
 
-async def _submit_all(bodies: list[Any], url: str | None) -> list[str]:
-    def progress(queued: int) -> None:
-        if len(bodies) > BATCH:
-            say(f"{queued} of {len(bodies)} queued")
-
+async def _submit_all(lines: list[tuple[int, Any]], url: str | None) -> None:
     async with connect(load_settings(), url) as client:
-        return await client.submit_batch(bodies, progress)
+        for at in range(0, len(lines), BATCH):
+            part = lines[at : at + BATCH]
+            try:
+                ids = await client.submit_batch([body for _, body in part])
+            except ClientError as error:
+                _tell_how_far(lines[:at], part, error)
+                raise
+            for id in ids:
+                out.print(id)
+            if len(lines) > BATCH:
+                say(f"{at + len(part)} of {len(lines)} queued")
+
+
+def _tell_how_far(queued: list[tuple[int, Any]], part: list[tuple[int, Any]], error: ClientError) -> None:
+    if isinstance(error, InvalidRequest):
+        name_by_place(error, lambda number: f"line {part[number][0]}")
+    if queued:
+        last = queued[-1][0]
+        say(f"up to line {last} all are queued; sent again, those without keys would be queued twice")
+    if isinstance(error, Unreachable | ServerTrouble):
+        say(f"lines {part[0][0]} to {part[-1][0]} may be queued: `deskhand tasks submitted` shows it")
 
 
 async def _watch(ids: list[str], labels: dict[str, str], after: int, follow: bool, url: str | None) -> None:
     async with connect(load_settings(), url) as client:
         for id in ids:  # of one that nobody submitted nothing would ever come
             await client.task(id)
+        if not ids:  # an address where nobody answers is said at once
+            await client.info()
+    async with connect(load_settings(), url, patience_s=FOLLOWING_S) as client:
         async for event in client.task_events(ids, labels=labels, after=after, follow=follow):
             out.print(event.model_dump_json(), soft_wrap=True)

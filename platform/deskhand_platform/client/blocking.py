@@ -19,6 +19,7 @@ from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, TaskE
 from deskhand_platform.client import calls
 from deskhand_platform.client.accounts import Accounts
 from deskhand_platform.client.annotations import Annotations
+from deskhand_platform.client.errors import InvalidRequest, name_by_place
 from deskhand_platform.client.evaluations import Evaluations
 from deskhand_platform.client.exchanging import Exchanging
 from deskhand_platform.client.flows import until_over
@@ -115,7 +116,11 @@ class Deskhand(
         ids: list[str] = []
         for at in range(0, len(tasks), calls.BATCH):
             bodies = [calls.body_of(task) for task in tasks[at : at + calls.BATCH]]
-            ids += (self._do(calls.submit_batch(bodies))).ids
+            try:
+                ids += (self._do(calls.submit_batch(bodies))).ids
+            except InvalidRequest as error:
+                name_by_place(error, lambda number, at=at: f"tasks.{at + number}")
+                raise
             if progress is not None:
                 progress(len(ids))
         return ids

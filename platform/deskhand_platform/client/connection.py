@@ -17,7 +17,7 @@ from deskhand_platform.client.address import find
 from deskhand_platform.client.errors import ApiError, Unreachable, refusal
 from deskhand_platform.client.flows import Answer, Call, Flow, Patience, Pause, exchange
 from deskhand_platform.client.sending import sent, sent_now
-from deskhand_platform.client.stream import EventReader, StreamPatience
+from deskhand_platform.client.stream import EventReader, LineReader, StreamPatience
 
 T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
@@ -130,8 +130,10 @@ class AsyncConnection:
             if response.is_error:
                 await response.aread()
                 raise refusal(response)
-            async for line in response.aiter_lines():
-                yield line
+            lines = LineReader()
+            async for text in response.aiter_text():
+                for line in lines.feed(text):
+                    yield line
 
 
 class Connection:
@@ -238,4 +240,6 @@ class Connection:
             if response.is_error:
                 response.read()
                 raise refusal(response)
-            yield from response.iter_lines()
+            lines = LineReader()
+            for text in response.iter_text():
+                yield from lines.feed(text)

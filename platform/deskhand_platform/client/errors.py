@@ -16,6 +16,8 @@ ClientError
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any, cast
 
 import httpx
@@ -102,6 +104,16 @@ _KINDS: dict[int, type[ApiError]] = {
     422: InvalidRequest,
     429: TooMany,
 }
+
+
+def name_by_place(error: ApiError, place: Callable[[int], str]) -> None:
+    """Have a refusal of one in a list of tasks name it by another place than the one in its request."""
+    found = re.match(r"tasks\.(\d+)", error.field or "")
+    if error.field is None or found is None:
+        return
+    there = place(int(found[1]))
+    error.field = there + error.field.removeprefix(found[0])
+    error.args = (str(error).replace(found[0], there, 1),)
 
 
 def refusal(response: httpx.Response) -> ApiError:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from io import IncrementalNewlineDecoder
 
 from deskhand_agent.apis.client import growing_pause_s
 from deskhand_platform.client.errors import ApiError, Unreachable
@@ -16,6 +18,19 @@ class Told:
 
     id: int
     data: str
+
+
+class LineReader:
+    """Cuts a stream where server-sent events end a line; U+2028 and its like end none."""
+
+    def __init__(self) -> None:
+        self._newlines = IncrementalNewlineDecoder(None, translate=True)
+        self._begun = ""
+
+    def feed(self, text: str) -> Iterator[str]:
+        """The lines that end with this text."""
+        *whole, self._begun = (self._begun + self._newlines.decode(text)).split("\n")
+        yield from whole
 
 
 @dataclass(slots=True)
@@ -52,20 +67,22 @@ class StreamPatience:
 
     def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s
-        self.heard()
+        self._tried = 0
+        self._until = 0.0
 
     def heard(self) -> None:
         """Something came."""
         self._tried = 0
-        self._until = time.monotonic() + self._patience_s
 
     def pause_s(self, error: Unreachable | ApiError) -> float:
         """The pause before the next try.
 
         Raises:
-            Unreachable: nothing came for too long.
+            Unreachable: nothing came for too long since it broke off.
             ApiError: the same, of a busy platform, or it refuses the stream.
         """
+        if not self._tried:  # how long it was quiet before it broke off says nothing
+            self._until = time.monotonic() + self._patience_s
         self._tried += 1
         pause_s, passes = growing_pause_s(self._tried), True
         if isinstance(error, ApiError):

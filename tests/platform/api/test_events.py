@@ -83,6 +83,15 @@ async def test_half_a_character_breaks_no_stream(client: httpx.AsyncClient, stor
     assert [one[2]["data"] for one in got] == [{"n": "odd \ufffd"}, {"n": 2}]
 
 
+async def test_no_character_of_a_text_breaks_a_line_of_a_stream(
+    client: httpx.AsyncClient, store: Store
+) -> None:
+    text = "a\u2028b\u2029c\x85d\x0be\r\nf"
+    await append(store, "round:1", text)
+    got = parsed((await client.get("/v1/events", params={"follow": "false"})).text)
+    assert [one[2]["data"] for one in got] == [{"n": text}]
+
+
 async def test_a_stream_can_be_about_one_subject(client: httpx.AsyncClient, store: Store) -> None:
     await append(store, "round:1", 1)
     wanted = await append(store, "run:round-1-ppo", 2)

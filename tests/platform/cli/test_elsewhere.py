@@ -15,6 +15,7 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import OutcomeScore, SelectionRule
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.opening import Accounts
+from deskhand_platform.cli import tasks
 from deskhand_platform.cli.app import main
 from deskhand_platform.settings import Settings
 
@@ -153,6 +154,19 @@ async def test_one_submitted_task_is_shown(there: Deskhand) -> None:
     assert json.loads((await there("tasks", "show", id))[1])["state"] == "queued"
     status, _, said = await there("tasks", "watch", id, "nobody", "--no-follow")
     assert (status, "no submitted task 'nobody'" in said) == (2, True)
+
+
+async def test_of_a_file_that_is_refused_in_the_middle_what_is_queued_is_told(
+    there: Deskhand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "BATCH", 2)
+    file = tmp_path / "tasks.jsonl"
+    good = '{"task_id": "fake/press-button"}'
+    file.write_text("\n".join([good, "", good, good, '{"task_id": "fake/nothing"}']))
+    status, printed, said = await there("tasks", "submit", str(file))
+    assert status == 2 and "up to line 3 all are queued" in said and "line 5.task_id" in said
+    queued = json.loads((await there("tasks", "submitted", "--json"))[1])
+    assert printed.split() == [one["id"] for one in queued][::-1] and len(queued) == 2
 
 
 async def test_an_evaluation_that_is_not_done_says_so(there: Deskhand) -> None:

@@ -24,6 +24,7 @@ from deskhand_platform.client import (
     NotSignedIn,
     ServerTrouble,
     Unreachable,
+    calls,
 )
 from deskhand_platform.errors import InvalidField, NotServing, Unauthorized
 from deskhand_platform.lock import hold
@@ -73,6 +74,23 @@ async def test_lists_go_on_from_page_to_page(client: AsyncDeskhand) -> None:
     assert odd == list(range(449, 0, -2))
     assert [one async for one in client.tasks(state=WorkState.DONE)] == []
     assert [one async for one in client.tasks(task_id="fake/other")] == []
+
+
+async def test_a_refused_task_is_named_by_its_place_among_all(
+    client: AsyncDeskhand, network: Any, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "BATCH", 2)
+    bodies = [{"task_id": BUTTON}] * 3 + [{"task_id": "fake/nothing"}]
+    with pytest.raises(InvalidRequest, match=r"^tasks\.3\.task_id") as refused:
+        await client.submit_batch(bodies)
+    assert refused.value.field == "tasks.3.task_id"
+
+    def program() -> None:
+        with Deskhand(network.url, token) as blocking:
+            blocking.submit_batch([*bodies[1:], {}])
+
+    with pytest.raises(InvalidRequest, match=r"^tasks\.2\.task_id"):
+        await asyncio.to_thread(program)
 
 
 async def test_what_was_recorded_is_read(client: AsyncDeskhand, store: Store, record_episode: Any) -> None:

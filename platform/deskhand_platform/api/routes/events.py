@@ -31,6 +31,8 @@ LARGEST_ID = 2**63 - 1
 """That databases count to."""
 After = Annotated[int, Query(ge=0, le=LARGEST_ID, description="where to begin when no Last-Event-ID is sent")]
 LastEventId = Annotated[int | None, Header(ge=0, le=LARGEST_ID)]
+BREAKS = {mark: f"\\u{mark:04x}" for mark in (0x85, 0x2028, 0x2029)}
+"""Line breaks that JSON leaves in a string, as it may write them too: some programs cut a stream there."""
 MAX_SUBJECTS = 100
 """In one stream: browsers open six connections to a server at most, so a page follows all it shows in one."""
 
@@ -146,5 +148,6 @@ def frame(event: Event) -> str:
 
 
 def framed(id: int, kind: str, body: BaseModel) -> str:
-    """An event of a stream; its JSON holds no line break."""
-    return f"id: {id}\nevent: {kind}\ndata: {whole_json(body.model_dump(mode='json')).decode()}\n\n"
+    """An event of a stream; its JSON holds no line break, not even one that only some programs see."""
+    data = whole_json(body.model_dump(mode="json")).decode().translate(BREAKS)
+    return f"id: {id}\nevent: {kind}\ndata: {data}\n\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import asdict, replace
 from typing import Annotated, Any
@@ -9,9 +11,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi import Path as PathPart
 from fastapi.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive, Scope, Send
 
 from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_platform import transfers
 from deskhand_platform.accounts.access import Principal
 from deskhand_platform.api.chosen import Chosen
 from deskhand_platform.api.deps import Have, Noted, Who
@@ -22,6 +26,7 @@ from deskhand_platform.errors import Forbidden, InvalidField, NotFound
 from deskhand_platform.naming import named_in
 from deskhand_platform.services import Services
 
+log = logging.getLogger(__name__)
 router = APIRouter(tags=["exchange"])
 STREAMED = ("/policies", "/import")
 """Where the archives are sent that are taken piece by piece."""
@@ -59,8 +64,23 @@ class _Archive(StreamingResponse):
         self._rest = rest
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        stalled = False
+
+        async def send_in_time(message: Message) -> None:
+            nonlocal stalled
+            try:
+                async with asyncio.timeout(transfers.STALLED_S):
+                    await send(message)
+            except TimeoutError:
+                stalled = True
+                raise
+
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, send_in_time)
+        except (TimeoutError, ClientDisconnect):
+            if not stalled:
+                raise
+            log.warning("an archive was given up: nothing of it was read for %g s", transfers.STALLED_S)
         finally:
             await self._rest.aclose()
 
