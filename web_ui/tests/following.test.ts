@@ -14,11 +14,10 @@ async function followed(answers: readonly (ReturnType<typeof piece> | ApiError)[
   const [asked, told]: [unknown[], Log[]] = [[], []];
   const left = [...answers];
   const stop = follow(
-    async (offset) => {
+    (offset) => {
       asked.push(offset);
-      const next = left.shift();
-      if (next === undefined || next instanceof ApiError) throw next ?? away;
-      return next;
+      const next = left.shift() ?? away;
+      return next instanceof ApiError ? Promise.reject(next) : Promise.resolve(next);
     },
     (log) => told.push(log),
   );

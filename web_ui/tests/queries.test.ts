@@ -25,9 +25,9 @@ test("what is not there is not asked for again, unless it may come to be", () =>
 test("a download is asked for before it begins, and says why it would not", async () => {
   const get = vi.spyOn(api, "GET");
   const error = { error: { code: "too_large", message: "narrow the choice" } };
-  get.mockResolvedValueOnce({ error, response: new Response(null, { status: 413 }) } as never);
+  get.mockResolvedValueOnce({ error, response: new Response(null, { status: 413 }) });
   await expect(exportBegins({ task: "fake/markup" })).rejects.toThrow("narrow the choice");
-  get.mockResolvedValueOnce({ data: null, response: new Response() } as never);
+  get.mockResolvedValueOnce({ data: null, response: new Response() });
   await exportBegins({ task: "fake/markup" });
   const [path, options] = get.mock.calls[1] as unknown as [string, { params: object; signal: AbortSignal }];
   expect([path, options.params]).toEqual(["/v1/export", { query: { format: "parquet", task_id: "fake/markup" } }]);

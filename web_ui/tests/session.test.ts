@@ -25,7 +25,7 @@ async function lapse(user: string): Promise<void> {
 }
 
 function comesBack(user: string): void {
-  vi.spyOn(api, "GET").mockResolvedValue({ data: { user }, response: new Response() } as never);
+  vi.spyOn(api, "GET").mockResolvedValue({ data: { user }, response: new Response() });
 }
 
 test("who was signed in signs in again over their page, and finds it as it was", async () => {
