@@ -80,7 +80,7 @@ class AuthSettings(BaseModel):
     model_config = {"extra": "forbid", "frozen": True}
 
     session_s: Annotated[float, Field(ge=60)] = 7 * 86400.0
-    """How long a browser stays signed in."""
+    """How long a browser that is not used stays signed in."""
     tries: Annotated[int, Field(ge=1)] = 10
     """Tries to sign in from one address that may go wrong within `tries_window_s`; three times as many by one
     name."""

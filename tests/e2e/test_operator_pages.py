@@ -287,6 +287,16 @@ def test_a_check_that_runs_is_stopped_when_that_is_meant(platform: Platform, sig
     page.unroute_all(behavior="ignoreErrors")  # the list is asked for all the time
 
 
+def test_a_download_that_is_refused_says_why(platform: Platform, signed: Signed) -> None:
+    record(platform, steps=2)
+    page = signed.open("/trajectories?task=fake%2Fmarkup&outcome=failure")
+    told = {"error": {"code": "too_large", "message": "narrow the choice"}}
+    page.route(re.compile(r"/v1/export\?"), lambda route: route.fulfill(status=413, json=told))
+    page.get_by_role("link", name="Download").click()
+    expect(page.get_by_role("alert")).to_have_text("narrow the choice")
+    signed.complaints.clear()
+
+
 def test_what_a_list_shows_is_downloaded(platform: Platform, signed: Signed, tmp_path: Path) -> None:
     trajectory = record(platform, steps=2)
     page = signed.open("/trajectories?task=fake%2Fmarkup&outcome=failure")

@@ -20,6 +20,7 @@ from deskhand_agent.types import Context, Decision
 from deskhand_flywheel.review_rules import read_review_rules
 from deskhand_flywheel.types import StepScore
 from deskhand_platform.proposals import Proposals
+from deskhand_platform.tables import sessions
 from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.types import AskUser, EnvironmentSpec, Observation, Task, VerifierSpec
 
@@ -232,6 +233,7 @@ def test_what_is_about_to_be_done_is_accepted_and_replaced(platform: Platform, s
     panel = page.locator("section", has=page.get_by_role("heading", name="About to be done"))
     expect(panel.get_by_test_id("proposed")).to_contain_text("click(")
     expect(panel.locator("[data-mark=click]")).to_be_visible()
+    expect(panel.get_by_role("button", name="Accept")).to_be_enabled()
     page.keyboard.press("a")
     expect(panel).to_contain_text("at step 1")
     panel.get_by_label("Point at what to do in its place").click(position={"x": 30, "y": 30})
@@ -246,6 +248,57 @@ def test_what_is_about_to_be_done_is_accepted_and_replaced(platform: Platform, s
     assert [step["review"]["verdict"] for step in steps[:2]] == ["accepted", "replaced"]
     assert steps[1]["review"]["reason"] == "There is something else to try."
     stop(platform, task["id"])
+
+
+def proposed(question: str) -> tuple[Context, Decision]:
+    seen = Observation(screenshot=encoded(Picture.new("RGB", (160, 210))), captured_at_s=1.0, settled_ms=1.0)
+    context = Context(
+        task=Task(id="t", environment=EnvironmentSpec(kind="fake"), verifier=VerifierSpec(name="fake")),
+        instruction=question,
+        steps=(),
+        observation=seen,
+        trajectory_id=question,
+    )
+    return context, Decision(actions=(AskUser(question=question),), text="call_user(content='…')")
+
+
+def test_what_is_over_stays_before_its_reader_until_they_go_on(platform: Platform, signed: Signed) -> None:
+    async def ask(question: str) -> PersonsAnswer | None:
+        async with await platform.store() as store:
+            return await Proposals(store).review(*proposed(question), within_s=PATIENCE_MS / 1000)
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(lambda: asyncio.run(ask("first")))
+        mine = until(lambda: platform.get("/v1/proposals")["items"])[0]["id"]
+        page = signed.open("/annotate")
+        panel = page.locator("section", has=page.get_by_role("heading", name="About to be done"))
+        reply, surface = panel.get_by_label("Or do this"), panel.get_by_role("application")
+        reply.fill("wait()")
+        surface.hover()
+        page.mouse.wheel(0, 40)
+        page.wait_for_function("() => window.scrollY > 0")
+        page.wait_for_timeout(300)  # turns of the wheel that come in one go are one action
+        expect(reply).to_have_value("wait()")
+        second = pool.submit(lambda: asyncio.run(ask("second")))
+        until(lambda: len(platform.get("/v1/proposals")["items"]) == 2)
+        body = {"verdict": "accepted", "reply": "", "answer": "", "reason": ""}
+        send(platform, "POST", f"/v1/proposals/{mine}/answer", body)
+        expect(panel).to_contain_text("This one is over")
+        expect(reply).to_have_value("wait()")
+        expect(panel.get_by_role("button", name="Accept")).to_be_disabled()
+        page.locator("body").press("a")
+        assert [one["instruction"] for one in platform.get("/v1/proposals")["items"]] == ["second"]
+        panel.get_by_role("button", name="Go on").click()
+        expect(panel.get_by_test_id("asked")).to_have_text("second")
+        expect(reply).to_have_value("")
+        page.keyboard.down("Alt")
+        surface.hover()
+        page.mouse.wheel(0, 40)
+        expect(reply).to_have_value(re.compile(r"^scroll\("))
+        page.keyboard.up("Alt")
+        panel.get_by_role("button", name="Accept").click()
+        assert first.result() is not None and second.result() is not None
+    expect(panel).to_have_count(0)
 
 
 def test_a_person_works_a_task_at_the_page(platform: Platform, signed: Signed) -> None:
@@ -557,6 +610,26 @@ def test_a_note_is_written_to_its_end_while_the_episode_goes_on(platform: Platfo
     page.keyboard.type("beside it")
     expect(page.get_by_role("textbox", name="Note")).to_have_value("it clicked beside it")
     grow(platform, trajectory, range(3, 4), ends=True)
+
+
+def test_who_signs_in_again_goes_on_where_they_were(platform: Platform, signed: Signed) -> None:
+    async def end() -> None:
+        async with await platform.store() as store, store.database.write() as connection:
+            await connection.execute(sessions.delete())
+
+    trajectory = grow(platform, None, range(2))
+    page = signed.open(f"/trajectories/{trajectory}?step=end")
+    page.get_by_role("textbox", name="Note").fill("half a")
+    in_a_thread(end)
+    page.evaluate("window.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.get_by_role("heading", name="Sign in to Deskhand")).to_be_visible()
+    page.get_by_role("button", name="Use a token").click()
+    page.get_by_label("Token").fill(platform.token)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    expect(page.get_by_role("textbox", name="Note")).to_have_value("half a")
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    signed.complaints.clear()  # the browser notes what was refused meanwhile
+    grow(platform, trajectory, range(2, 3), ends=True)
 
 
 def test_a_branch_leaves_at_the_step_it_was_asked_for_at(platform: Platform, signed: Signed) -> None:

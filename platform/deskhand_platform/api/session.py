@@ -37,6 +37,9 @@ SHOWN: dict[str, Any] = {
 MAX_BODY_BYTES = 4096
 """Anybody may send one: no more of it than a name and a password need is read."""
 
+COOKIE_S = 400 * 86400
+"""As long as browsers keep any: the session itself ends when it was not used for `auth.session_s`."""
+
 
 @router.post(
     "/login",
@@ -66,7 +69,7 @@ async def login(request: Request, have: Have) -> Response:
     response.set_cookie(
         have.accounts.cookie,
         value,
-        max_age=int(have.accounts.sessions.lasts_s),
+        max_age=COOKIE_S,
         httponly=True,
         samesite="strict",
         secure=request.url.scheme == "https",

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import time
+
 import httpx
 import pytest
+import sqlalchemy as sa
 
+from deskhand_flywheel.store import Store
 from deskhand_platform.accounts import passwords
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.opening import Accounts
 from deskhand_platform.errors import InvalidField, NotFound, WrongState
+from deskhand_platform.tables import sessions
 
 DATABASES = ("sqlite", "postgresql")
 
@@ -91,3 +96,29 @@ async def test_people_change_their_own_password(anonymous: httpx.AsyncClient, ac
     assert (await anonymous.put("/v1/password", json=right, headers=page)).status_code == 204
     assert (await anonymous.get("/v1/info")).status_code == 401
     assert await accounts.users.knows_password("ada", "another one")
+
+
+async def test_a_browser_that_is_used_stays_signed_in(
+    anonymous: httpx.AsyncClient, accounts: Accounts, store: Store
+) -> None:
+    async def left(seconds: float) -> None:
+        async with store.database.write() as connection:
+            await connection.execute(sa.update(sessions).values(expires_at_s=time.time() + seconds))
+
+    async def lasts_s() -> float:
+        row = await store.database.first(sa.select(sessions.c.expires_at_s))
+        assert row is not None
+        return row["expires_at_s"] - time.time()
+
+    await accounts.users.add("ada", Role.OPERATOR, "long enough")
+    shown = await anonymous.post("/login", json={"name": "ada", "password": "long enough"})
+    assert "Max-Age=34560000" in shown.headers["set-cookie"]  # the table ends it, and not the browser
+    whole = accounts.sessions.lasts_s
+    await left(30)
+    assert (await anonymous.get("/v1/info")).status_code == 200
+    assert whole - 60 < await lasts_s() <= whole
+    await left(whole - 200)  # used a moment ago: nothing is written
+    assert (await anonymous.get("/v1/info")).status_code == 200
+    assert await lasts_s() < whole - 190
+    await left(-1)
+    assert (await anonymous.get("/v1/info")).status_code == 401

@@ -15,32 +15,43 @@ import { Pointing } from "../parts/Pointing";
 import { marksOf, type Mark } from "../replay/marks";
 import { Screen } from "../replay/Screen";
 import { useKeys } from "../replay/useKeys";
+import { shownAfter, type Shown } from "./showing";
+
+/** What has just taken another's place is not accepted yet: the hand was still at that one. */
+const SEEN_MS = 700;
 
 export function Proposals() {
   const waiting = useQuery(proposalsQuery);
-  const [chosen, setChosen] = useState<string | null>(null);
-  const items = waiting.data?.items ?? [];
-  const shown = items.find((each) => each.id === chosen) ?? items[0];
+  const items = waiting.data?.items;
+  const [held, setHeld] = useState<Shown | null>(null);
+  const shown = items === undefined ? held : shownAfter(held, items);
+  if (shown !== held) setHeld(shown);
   // what somebody is writing stays when one of many polls fails
-  if (shown === undefined && waiting.isError)
+  if (shown === null && waiting.isError)
     return (
       <div className="panel">
         <Failed error={waiting.error} again={() => void waiting.refetch()} />
       </div>
     );
-  if (shown === undefined) return null;
+  if (shown === null) return null;
+  const { proposal } = shown;
+  const others = items?.filter((each) => each.id !== proposal.id) ?? [];
+  const over = items !== undefined && others.length === items.length;
   return (
     <Panel
       title="About to be done"
       beside={
-        items.length > 1 ? (
+        others.length > 0 ? (
           <select
             aria-label="Which one"
             className="field w-auto max-w-72"
-            value={shown.id}
-            onChange={(event) => setChosen(event.target.value)}
+            value={proposal.id}
+            onChange={(event) => {
+              const chosen = others.find((each) => each.id === event.target.value);
+              if (chosen) setHeld({ proposal: chosen, answered: false });
+            }}
           >
-            {items.map((each) => (
+            {(over ? [proposal, ...others] : items)?.map((each) => (
               <option key={each.id} value={each.id}>
                 step {each.step_index}: {each.instruction}
               </option>
@@ -49,12 +60,34 @@ export function Proposals() {
         ) : null
       }
     >
-      <Waiting key={shown.id} proposal={shown} />
+      {over ? (
+        <p role="status" className="flex flex-wrap items-center gap-3 border-b border-line px-3 py-2">
+          This one is over: somebody else answered, or it was not answered in time.
+          <button type="button" className="button" onClick={() => setHeld(shownAfter(null, others))}>
+            {others.length > 0 ? "Go on to the next" : "Close"}
+          </button>
+        </p>
+      ) : null}
+      <Waiting
+        key={proposal.id}
+        proposal={proposal}
+        over={over}
+        onAnswered={() => setHeld((now) => (now?.proposal.id === proposal.id ? { ...now, answered: true } : now))}
+      />
     </Panel>
   );
 }
 
-function Waiting({ proposal }: { proposal: Proposal }) {
+function Waiting({
+  proposal,
+  over,
+  onAnswered,
+}: {
+  proposal: Proposal;
+  /** Nobody's to answer any more. */
+  over: boolean;
+  onAnswered: () => void;
+}) {
   /** A policy that says nothing at all leaves it to a person. */
   const yours = proposal.actions.length === 0 && proposal.text === "";
   const client = useQueryClient();
@@ -62,6 +95,11 @@ function Waiting({ proposal }: { proposal: Proposal }) {
   const [pointed, setPointed] = useState<Gesture | null>(null);
   const [said, setSaid] = useState("");
   const [reason, setReason] = useState("");
+  const [seen, setSeen] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setSeen(true), SEEN_MS);
+    return () => clearTimeout(timer);
+  }, []);
   const tell = useMutation({
     mutationFn: (verdict: "accepted" | "replaced") =>
       answer(
@@ -73,12 +111,17 @@ function Waiting({ proposal }: { proposal: Proposal }) {
               : { verdict, reply: "", answer: proposal.asks === null ? "" : said, reason },
         }),
       ),
-    onSuccess: () => client.invalidateQueries({ queryKey: ["proposals"] }),
-  });
-  useKeys<"accept">(
-    () => {
-      if (!tell.isPending && !yours) tell.mutate("accepted");
+    onSuccess: () => {
+      onAnswered();
+      return client.invalidateQueries({ queryKey: ["proposals"] });
     },
+  });
+  const closed = over || tell.isPending || tell.isSuccess;
+  const accept = () => {
+    if (!closed && seen && !yours) tell.mutate("accepted");
+  };
+  useKeys<"accept">(
+    accept,
     (key) => (key === "a" ? "accept" : undefined),
   );
   const { marks } = marksOf(proposal.actions, null);
@@ -97,6 +140,7 @@ function Waiting({ proposal }: { proposal: Proposal }) {
             <Pointing
               size={{ width: proposal.image.width_px, height: proposal.image.height_px }}
               label="Point at what to do in its place"
+              wheel="with Alt"
               onGesture={(gesture) => {
                 setPointed(gesture);
                 setReply(written(gesture));
@@ -130,7 +174,7 @@ function Waiting({ proposal }: { proposal: Proposal }) {
             className="flex flex-col gap-2"
             onSubmit={(event) => {
               event.preventDefault();
-              tell.mutate("accepted");
+              accept();
             }}
           >
             {proposal.asks === null ? null : (
@@ -153,7 +197,7 @@ function Waiting({ proposal }: { proposal: Proposal }) {
                 </label>
               </>
             )}
-            <button type="submit" className="button button-main self-start" disabled={tell.isPending}>
+            <button type="submit" className="button button-main self-start" disabled={closed || !seen}>
               Accept <kbd className="keycap text-ink">A</kbd>
             </button>
           </form>
@@ -162,7 +206,7 @@ function Waiting({ proposal }: { proposal: Proposal }) {
           className="flex flex-col gap-2 border-t border-line pt-3"
           onSubmit={(event) => {
             event.preventDefault();
-            if (reply.trim() !== "") tell.mutate("replaced");
+            if (!closed && reply.trim() !== "") tell.mutate("replaced");
           }}
         >
           <label className="flex flex-col gap-1">
@@ -173,6 +217,7 @@ function Waiting({ proposal }: { proposal: Proposal }) {
               className="field h-16 py-1 font-mono text-xs"
               spellCheck={false}
               placeholder="click(point='<point>40 52</point>')"
+              title="A click or a drag on the screen is written here, and the wheel where Alt is held"
               value={reply}
               onChange={(event) => {
                 setReply(event.target.value);
@@ -191,10 +236,10 @@ function Waiting({ proposal }: { proposal: Proposal }) {
           </label>
           <Trouble error={tell.error} />
           <div className="flex items-center justify-between gap-3">
-            <button type="submit" className="button" disabled={tell.isPending || reply.trim() === ""}>
+            <button type="submit" className="button" disabled={closed || reply.trim() === ""}>
               {yours ? "Do this" : "Do this instead"}
             </button>
-            <Left untilS={proposal.answer_by_s} then={yours ? "" : "until it has its way"} />
+            {over ? null : <Left untilS={proposal.answer_by_s} then={yours ? "" : "until it has its way"} />}
           </div>
         </form>
         <Link className="link" to="/trajectories/$id" params={{ id: proposal.trajectory_id }}>

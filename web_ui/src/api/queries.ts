@@ -118,6 +118,21 @@ export function exportAddress(filter: TrajectoryFilter): string {
   return `/v1/export?${query.toString()}`;
 }
 
+/** After a question that is given up once it is answered, the platform has its place again within this. */
+const FREE_AGAIN_MS = 300;
+
+/** Resolves where that archive would begin, and rejects with why it would not. */
+export async function exportBegins(filter: TrajectoryFilter): Promise<void> {
+  const control = new AbortController();
+  const query = { format: "parquet" as const, ...trajectoryParams(filter) };
+  try {
+    await answer(api.GET("/v1/export", { params: { query }, parseAs: "stream", signal: control.signal }));
+  } finally {
+    control.abort();
+  }
+  await new Promise((resolve) => setTimeout(resolve, FREE_AGAIN_MS));
+}
+
 export function trajectoriesQuery(filter: TrajectoryFilter) {
   return infiniteQueryOptions({
     queryKey: ["trajectories", filter],

@@ -14,12 +14,15 @@ export function Pointing({
   size,
   label,
   keys = false,
+  wheel = "always",
   onGesture,
 }: {
   size: { width: number; height: number };
   label: string;
   /** Whether keys act there too: then it can be reached by them. */
   keys?: boolean;
+  /** When turns of the wheel are told: without Alt they may be left to the page, which scrolls. */
+  wheel?: "always" | "with Alt";
   onGesture: (gesture: Gesture) => void;
 }) {
   const ref = useRef<HTMLDivElement>(null);
@@ -35,6 +38,7 @@ export function Pointing({
     let turned: { at: Spot; dx: number; dy: number } | null = null;
     // React listens to wheels passively: only a listener of one's own may keep the page from scrolling
     const turn = (event: WheelEvent) => {
+      if (wheel === "with Alt" && !event.altKey) return;
       event.preventDefault();
       const at = sized({ x: event.clientX, y: event.clientY }, element.getBoundingClientRect());
       if (turned === null) {
@@ -49,7 +53,7 @@ export function Pointing({
     };
     element.addEventListener("wheel", turn, { passive: false });
     return () => element.removeEventListener("wheel", turn);
-  }, []);
+  }, [wheel]);
 
   return (
     <div

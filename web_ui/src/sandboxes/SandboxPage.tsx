@@ -156,6 +156,8 @@ function Controls({ one, id, mine, button, settled }: ControlsProps) {
   );
 }
 
+const SIGNS = { waiting: "…", sent: "✓", refused: "✕" } as const;
+
 function Steered({ steering }: { steering: Steering }) {
   return (
     <Panel title="You have the controls">
@@ -178,14 +180,14 @@ function Steered({ steering }: { steering: Steering }) {
             if (line.trim() !== "") steering.say(line);
           }}
         />
-        <Trouble error={steering.error} />
         <ol tabIndex={0} className="flex max-h-40 flex-col gap-0.5 overflow-y-auto" aria-label="What you did">
           {steering.done.map((each) => (
             <li key={each.number} className="font-mono text-xs break-all">
-              <span className="text-muted" aria-label={each.sent ? "sent" : "waiting"}>
-                {each.sent ? "✓" : "…"}
+              <span className={each.state === "refused" ? "text-bad" : "text-muted"} aria-label={each.state}>
+                {SIGNS[each.state]}
               </span>{" "}
               {each.reply}
+              <Trouble error={each.error} />
             </li>
           ))}
         </ol>

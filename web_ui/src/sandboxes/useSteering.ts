@@ -4,6 +4,7 @@ import { useEffect, useEffectEvent, useRef, useState } from "react";
 
 import { answer, api, ApiError } from "../api/client";
 import { gestureOfKey, joined, written, type Gesture } from "../parts/gestures";
+import { Handing, type Done } from "./handing";
 
 /** Keys that follow each other faster than this are one text. */
 const TYPING_MS = 400;
@@ -11,24 +12,23 @@ const TYPING_MS = 400;
 const CLICKING_MS = 300;
 /** Between two questions whether the action before has been carried out. */
 const AGAIN_MS = 150;
-const KEPT = 50;
+/** Where a key is not for the screen. */
+const ELSEWHERE = "input, select, textarea, button, a, [role=dialog], [role=alertdialog]";
 
 export interface Steering {
   act: (gesture: Gesture) => void;
   /** An action in the agent's grammar. */
   say: (reply: string) => void;
-  done: readonly { number: number; reply: string; sent: boolean }[];
+  /** The newest first. */
+  done: readonly Done[];
   /** Until everything that was done is handed over. */
   settled: () => Promise<void>;
-  error: unknown;
 }
 
 /** `leave` takes the focus off the screen: every other key goes there. */
 export function useSteering(trajectory: string | null, holding: boolean, leave: () => void): Steering {
-  const [done, setDone] = useState<Steering["done"]>([]);
-  const [error, setError] = useState<unknown>(null);
-  const count = useRef(0);
-  const chain = useRef<Promise<void>>(Promise.resolve());
+  const [done, setDone] = useState<readonly Done[]>([]);
+  const [handing] = useState(() => new Handing(setDone));
   const waiting = useRef<Gesture | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
   const held = useRef(holding);
@@ -37,19 +37,7 @@ export function useSteering(trajectory: string | null, holding: boolean, leave: 
   }, [holding]);
 
   const say = (reply: string) => {
-    if (trajectory === null) return;
-    const number = count.current;
-    count.current += 1;
-    setDone((now) => [{ number, reply, sent: false }, ...now].slice(0, KEPT));
-    chain.current = chain.current.then(async () => {
-      try {
-        await send(trajectory, reply, () => held.current);
-        setError(null);
-        setDone((now) => now.map((each) => (each.number === number ? { ...each, sent: true } : each)));
-      } catch (caught) {
-        setError(caught);
-      }
-    });
+    if (trajectory !== null) handing.add(reply, () => send(trajectory, reply, () => held.current));
   };
   const flush = () => {
     if (timer.current !== null) clearTimeout(timer.current);
@@ -69,7 +57,7 @@ export function useSteering(trajectory: string | null, holding: boolean, leave: 
   };
 
   const press = useEffectEvent((event: KeyboardEvent) => {
-    if (event.target instanceof HTMLElement && event.target.closest("input, select, textarea, button, a")) return;
+    if (event.target instanceof HTMLElement && event.target.closest(ELSEWHERE)) return;
     if (event.key === "Escape" && event.shiftKey) {
       leave();
       return;
@@ -87,9 +75,9 @@ export function useSteering(trajectory: string | null, holding: boolean, leave: 
   }, [holding]);
   const settled = () => {
     flush();
-    return chain.current;
+    return handing.settled();
   };
-  return { act, say, done, settled, error };
+  return { act, say, done, settled };
 }
 
 /** Hands an action over; the platform waits a while for the one before, and is asked again after that. */

@@ -13,8 +13,8 @@ import { useMay } from "./access";
 import { BottomBar } from "./BottomBar";
 import { Mark } from "./Mark";
 import { PLACES } from "./places";
-import { signOut, useSignedOut } from "./session";
-import { SignIn } from "./SignIn";
+import { signOut, useSession } from "./session";
+import { SignIn, SignInAgain } from "./SignIn";
 
 /** Pages within a place that ask for more than it, or stand in none. */
 const PAGES = [
@@ -24,15 +24,16 @@ const PAGES = [
 ] as const;
 
 export function Shell() {
-  const signedOut = useSignedOut();
+  const { standing, visit } = useSession();
   const may = useMay();
   const here = useLocation({ select: (location) => location.pathname });
-  if (signedOut) return <SignIn />;
+  if (standing === "out") return <SignIn />;
   const places = PLACES.filter((place) => may(place.needs));
   const within = (to: string) => here === to || (to !== "/" && here.startsWith(`${to}/`));
   const closed = [...PAGES, ...PLACES].find((place) => within(place.to) && may(place.needs) === false);
   return (
-    <Clock>
+    <Clock key={visit}>
+      {standing === "lapsed" ? <SignInAgain /> : null}
       <div className="flex min-h-dvh flex-col">
         <a
           href="#content"

@@ -1,7 +1,8 @@
-/** Shown in place of every page until the browser has a session. */
+/** Shown in place of every page until the browser has a session, and over the page when that has ended. */
 
 import { useMutation } from "@tanstack/react-query";
 import { useRouter } from "@tanstack/react-router";
+import { Dialog as Radix } from "radix-ui";
 import { useState } from "react";
 
 import { Field } from "../parts/Field";
@@ -9,6 +10,25 @@ import { Trouble } from "../parts/Notice";
 import { entryRefused } from "./entry";
 import { Mark } from "./Mark";
 import { signIn } from "./session";
+
+/** Over the page of somebody whose session ended, which is as they left it behind; no dialog of it holds the focus. */
+export function SignInAgain() {
+  return (
+    <Radix.Root open>
+      <Radix.Portal>
+        <Radix.Content
+          aria-modal
+          aria-describedby={undefined}
+          className="fixed inset-0 z-[60] overflow-y-auto bg-canvas"
+          onEscapeKeyDown={(event) => event.preventDefault()}
+        >
+          <Radix.Title className="sr-only">Your session has ended</Radix.Title>
+          <SignIn />
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  );
+}
 
 export function SignIn() {
   const [byToken, setByToken] = useState(false);

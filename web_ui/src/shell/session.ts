@@ -3,24 +3,30 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 
-import { ApiError, FROM_PAGE } from "../api/client";
+import { answer, api, ApiError, FROM_PAGE } from "../api/client";
+import { infoQuery } from "../api/queries";
 import { span } from "../format/times";
 
-let signedOut = false;
+/** `lapsed`: it was signed in, and whoever it was may go on where they were. */
+export type Standing = "in" | "lapsed" | "out";
+
+/** `visit` is another number for every other person. */
+interface Session {
+  standing: Standing;
+  visit: number;
+}
+
+let session: Session = { standing: "in", visit: 0 };
 const listeners = new Set<() => void>();
 
-function tell(out: boolean): void {
-  if (out === signedOut) return;
-  signedOut = out;
+function tell(change: Partial<Session>): void {
+  session = { ...session, ...change };
   for (const listener of listeners) listener();
 }
 
-function unauthorized(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 401;
-}
-
 function heed(error: unknown): void {
-  if (unauthorized(error)) tell(true);
+  if (!(error instanceof ApiError && error.status === 401) || session.standing !== "in") return;
+  tell({ standing: queryClient.getQueryData(infoQuery.queryKey) === undefined ? "out" : "lapsed" });
 }
 
 export const queryClient = new QueryClient({
@@ -39,29 +45,41 @@ export const queryClient = new QueryClient({
   },
 });
 
-export function useSignedOut(): boolean {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => signedOut,
-  );
+export function currentSession(): Session {
+  return session;
+}
+
+export function useSession(): Session {
+  return useSyncExternalStore((listener) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }, currentSession);
 }
 
 export type Credentials = { token: string } | { name: string; password: string };
 
-/** Trades them for the session cookie. They go in the body: an address is written down everywhere. */
+/**
+ * Trades them for the session cookie. They go in the body: an address is written down everywhere. Who comes back finds
+ * the page as they left it, and anybody else a new one.
+ */
 export async function signIn(shown: Credentials): Promise<void> {
   await post("/login", shown, "token" in shown ? "That is not this platform's token." : WRONG);
+  const before = queryClient.getQueryData(infoQuery.queryKey)?.user;
+  const now = before === undefined ? null : await answer(api.GET("/v1/info")).catch(() => null);
+  if (now !== null && now.user === before) {
+    queryClient.setQueryData(infoQuery.queryKey, now);
+    tell({ standing: "in" });
+    void queryClient.invalidateQueries();
+    return;
+  }
   queryClient.clear();
-  tell(false);
+  tell({ standing: "in", visit: session.visit + 1 });
 }
 
 /** Gives the cookie back. */
 export async function signOut(): Promise<void> {
   await post("/logout", {}, "");
-  tell(true);
+  tell({ standing: "out" });
   queryClient.clear();
 }
 

@@ -7,6 +7,7 @@ import { useState } from "react";
 import { exportAddress, newestTrajectoryQuery, trajectoriesQuery, type TrajectoryFilter } from "../api/queries";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
+import { Download } from "./Download";
 import { dropEmpty } from "./filter";
 import { FilterBar } from "./FilterBar";
 import { MORE } from "./MoreFilters";
@@ -36,16 +37,7 @@ export function TrajectoriesPage() {
     <Page
       title="Trajectories"
       actions={
-        rows.length === 0 ? null : (
-          <a
-            className="button"
-            href={exportAddress(filter)}
-            download
-            title="The whole episodes of this list, with pictures and scores, as Parquet files in a tar archive"
-          >
-            Download
-          </a>
-        )
+        rows.length === 0 ? null : <Download key={exportAddress(filter)} filter={filter} />
       }
       beside={
         <>
