@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Self
 
 from deskhand_flywheel.errors import DamagedInput
 
@@ -22,6 +22,8 @@ ENDING = bytes(2 * tarfile.BLOCKSIZE)
 FAILED = "FAILED.json"
 """The last member of an archive that broke off, which says why: {"type", "message"}."""
 _LONGEST_NAME = 1000
+_LONGEST_HEAD = 64 << 10
+"""Bytes of what stands before a member about it: names, times. It is read whole into memory."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,6 +32,40 @@ class UnpackingLimits:
 
     bytes: int
     files: int
+    """Folders are counted too."""
+
+
+class _Member(tarfile.TarInfo):
+    """Refuses, before it is read, what `tarfile` would gather in memory without a bound."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> Self:
+        """A member by its head, or the head of what is said about the next member."""
+        member = super().frombuf(buf, encoding, errors)
+        if member.type == tarfile.GNUTYPE_SPARSE:
+            raise _sparse(member.name)
+        if member.type in _HEADS and member.size > _LONGEST_HEAD:
+            raise DamagedInput(f"{member.name!r:.200}", f"has a head of {member.size:,} bytes")
+        return member
+
+    # called by `tarfile` for the form whose list of holes stands in the data
+    def _proc_gnusparse_10(self, next: tarfile.TarInfo, *_: object) -> None:
+        raise _sparse(next.name)
+
+
+_HEADS = frozenset(
+    {
+        tarfile.GNUTYPE_LONGNAME,
+        tarfile.GNUTYPE_LONGLINK,
+        tarfile.XHDTYPE,
+        tarfile.XGLTYPE,
+        tarfile.SOLARIS_XHDTYPE,
+    }
+)
+
+
+def _sparse(name: str) -> DamagedInput:
+    return DamagedInput(f"{name!r:.200}", "is a sparse file; pack it whole")
 
 
 def packed(path: Path, name: str) -> Iterator[bytes]:
@@ -88,9 +124,9 @@ def unpack(archive: Path, folder: Path, limits: UnpackingLimits) -> None:
     """
     try:
         # a stream has no way back: an archive cannot have a member read twice
-        with tarfile.open(archive, "r|*") as opened:
+        with tarfile.open(archive, "r|*", tarinfo=_Member) as opened:
             _unpack(opened, folder, limits)
-    except (tarfile.TarError, EOFError, ValueError, OverflowError) as error:
+    except (tarfile.TarError, EOFError, ValueError, OverflowError, RecursionError) as error:
         raise DamagedInput("archive", f"is no whole tar archive: {error}") from error
     except OSError as error:
         if isinstance(error, FileExistsError | IsADirectoryError | NotADirectoryError):
@@ -103,21 +139,23 @@ def unpack(archive: Path, folder: Path, limits: UnpackingLimits) -> None:
 
 def _unpack(opened: tarfile.TarFile, folder: Path, limits: UnpackingLimits) -> None:
     files = unpacked = 0
-    for member in opened:
+    while (member := opened.next()) is not None:
+        # it would remember all of them
+        opened.members.clear()
         place = folder / safe_name(member.name)
-        if member.isdir():
-            place.mkdir(parents=True, exist_ok=True)
-            continue
-        if not member.isreg():
+        if not (member.isreg() or member.isdir()):
             raise DamagedInput(f"{member.name!r:.200}", "is neither a file nor a folder")
         files += 1
-        unpacked += member.size
+        unpacked += member.size if member.isreg() else 0
         if files > limits.files or unpacked > limits.bytes:
             raise DamagedInput(
                 f"{member.name!r:.200}",
                 f"with it the archive unpacks to {files:,} files of {unpacked / 1e9:,.3f} GB, and "
                 f"{limits.files:,} files of {limits.bytes / 1e9:,.3f} GB are taken",
             )
+        if member.isdir():
+            place.mkdir(parents=True, exist_ok=True)
+            continue
         source = opened.extractfile(member)
         assert source is not None
         place.parent.mkdir(parents=True, exist_ok=True)

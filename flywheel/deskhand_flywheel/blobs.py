@@ -182,10 +182,14 @@ class BlobStore:
         """Move a damaged blob to `damaged/DIGEST`, so that its name is free for whole bytes again.
 
         Raises:
+            MissingBlob: there is no such blob.
             StoreUnavailable: the storage refused.
         """
-        with _blob_errors():
-            await asyncio.to_thread(obstore.rename, self._store, _path(digest), f"damaged/{digest}")
+        try:
+            with _blob_errors():
+                await asyncio.to_thread(obstore.rename, self._store, _path(digest), f"damaged/{digest}")
+        except FileNotFoundError as error:
+            raise MissingBlob(f"no blob {digest} in the blob store") from error
         self.forget([digest])
 
     async def delete(self, digests: Iterable[str]) -> None:

@@ -46,7 +46,7 @@ def loads(kind: type[T], text: str) -> T:
     try:
         envelope = json.loads(text)
         version = envelope["schema_version"]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise MalformedRecord(f"a stored {kind.__name__} is not readable: {error!r}") from error
     if version != SCHEMA_VERSION:
         raise UnknownSchemaVersion(kind.__name__, version, SCHEMA_VERSION)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Collection, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from blake3 import blake3
@@ -16,7 +17,7 @@ from deskhand_flywheel import tables
 from deskhand_flywheel.curation import Candidate, out_of_band, overlong, thinned
 from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.errors import RecordError
-from deskhand_flywheel.records import encode_action, loads
+from deskhand_flywheel.records import encode, encode_action, loads
 from deskhand_flywheel.types import Sieve
 
 """Ids in one query: below every database's limit on parameters."""
@@ -101,10 +102,12 @@ async def _beginnings(
 
 
 async def _unique(connection: AsyncConnection, ids: Sequence[str], unreadable: set[str]) -> list[str]:
-    """Of those that did the same on the same screens the first alone; their words may differ."""
-    steps = tables.steps
+    """Of those told the same, that did the same and saw the same, the first; their own words may differ."""
+    table, steps = tables.trajectories, tables.steps
     query = select(steps.c.trajectory_id, steps.c.step).order_by(steps.c.trajectory_id, steps.c.step_index)
     done = {each: blake3() for each in ids}
+    async for row in _chunked(connection, select(table.c.id, table.c.instruction), table.c.id, ids):
+        done[row.id].update(f"{json.dumps(row.instruction)}\n".encode())
     async for row in _chunked(connection, query, steps.c.trajectory_id, ids):
         try:
             step = loads(Step, row.step)
@@ -112,7 +115,8 @@ async def _unique(connection: AsyncConnection, ids: Sequence[str], unreadable: s
             unreadable.add(row.trajectory_id)
             continue
         actions = [encode_action(action) for action in step.decision.actions]
-        turn = json.dumps([step.observation.screenshot.digest, actions], sort_keys=True)
+        seen = replace(step.observation, captured_at_s=0.0, settled_ms=0.0, settled=True)
+        turn = json.dumps([encode(seen), actions], sort_keys=True)
         done[row.trajectory_id].update(f"{turn}\n".encode())
     first: dict[bytes, str] = {}
     for each in ids:

@@ -298,7 +298,7 @@ class Sieve:
     most_success: float = 1.0
     """Tasks of whose episodes a larger share succeeded (0 to 1) are left out."""
     unique: bool = False
-    """Of episodes with the same actions on the same screens the oldest alone is taken."""
+    """Of episodes with the same instruction that saw and did the same the oldest alone is taken."""
     clean: bool = True
     """Episodes that begin as one of a held-out task does, same words and same screen, are left out."""
     thin_above: float = 0.6

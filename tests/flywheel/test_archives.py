@@ -91,6 +91,7 @@ def test_a_file_alone(tmp_path: Path) -> None:
         (made(("a", b"x"), ("a", b"y")), "two files of one name"),
         (made(("a", b"x"), ("a/b", b"y")), "two files of one name"),
         (made(*((str(number), b"") for number in range(21))), "21 files .* 20 files"),
+        (made(*((str(number), None) for number in range(21)), type="5"), "21 files .* 20 files"),
         (gzip.compress(made(("bomb", bytes(2_000_000)))), r"'bomb': .* 0\.002 GB, and 20 files of 0\.001 GB"),
     ],
 )
@@ -105,6 +106,48 @@ def test_a_head_that_lies_of_its_size(tmp_path: Path) -> None:
     head.size = 1 << 60
     with pytest.raises(DamagedInput, match="unpacks to 1 files"):
         unpacked(head.tobuf(tarfile.PAX_FORMAT) + b"x", tmp_path)
+
+
+def about_the_next(kind: bytes, size: int) -> bytes:
+    head = tarfile.TarInfo("about")
+    head.type, head.size = kind, size
+    return head.tobuf(tarfile.USTAR_FORMAT)
+
+
+@pytest.mark.parametrize("kind", [b"L", b"K", b"x", b"g", b"X"])
+def test_what_stands_before_a_member_is_not_read_where_it_is_long(tmp_path: Path, kind: bytes) -> None:
+    """There are no bytes behind it: whoever read them would find the archive cut short."""
+    with pytest.raises(DamagedInput, match=r"'about': has a head of 70,000 bytes"):
+        unpacked(about_the_next(kind, 70_000), tmp_path)
+
+
+def test_one_head_after_another_ends(tmp_path: Path) -> None:
+    with pytest.raises(DamagedInput, match="no whole tar archive"):
+        unpacked(about_the_next(b"L", 0) * 5000, tmp_path)
+
+
+@pytest.mark.parametrize("form", ["old", "pax"])
+def test_sparse_files_are_refused_for_their_lists_of_holes_have_no_end(tmp_path: Path, form: str) -> None:
+    head = tarfile.TarInfo("holes")
+    if form == "old":
+        head.type = tarfile.GNUTYPE_SPARSE
+    else:
+        head.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "9"}
+    with pytest.raises(DamagedInput, match=r"'.*': is a sparse file; pack it whole"):
+        unpacked(head.tobuf(tarfile.PAX_FORMAT) + ENDING, tmp_path)
+
+
+def test_members_are_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known: list[int] = []
+    taken_out = tarfile.TarFile.extractfile
+
+    def counted(archive: tarfile.TarFile, member: tarfile.TarInfo) -> object:
+        known.append(len(archive.members))
+        return taken_out(archive, member)
+
+    monkeypatch.setattr(tarfile.TarFile, "extractfile", counted)
+    unpacked(made(*((str(number), b"x") for number in range(9))), tmp_path)
+    assert known == [0] * 9
 
 
 def test_one_that_broke_off_says_why(tmp_path: Path) -> None:

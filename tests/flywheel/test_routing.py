@@ -162,8 +162,13 @@ async def test_the_same_actions_on_the_same_screens_are_taken_once(store: Store)
     await write(store, replace(said_otherwise, steps=(other,)))
     # one that goes on after the same first turn did something else
     await write(store, replace(episode("f"), steps=(step, replace(step, index=1))))
+    told_otherwise = make_trajectory("g", steps=episode("a").steps, end=make_end(), instruction="Click it.")
+    read_otherwise = episode("h")
+    seen = replace(read_otherwise.steps[0].observation, output="3 files")
+    await write(store, told_otherwise)
+    await write(store, replace(read_otherwise, steps=(replace(step, observation=seen),)))
     made = await store.select_dataset("d", SelectionRule.ALL, sieve=Sieve(unique=True), held_out=())
-    assert made.trajectory_ids == ("a", "c", "d", "f")
+    assert made.trajectory_ids == ("a", "c", "d", "f", "g", "h")
     assert made.recipe["left_out"] == {"duplicate": 2}
     assert (await store.select_dataset("d", SelectionRule.ALL, held_out=())).recipe["left_out"] == {}
 

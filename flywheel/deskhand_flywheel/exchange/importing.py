@@ -60,7 +60,7 @@ async def import_trajectories(
     seen: dict[str, str] = {}
     async for recorded in _each(chosen, path, guidance):
         trajectory = recorded.trajectory
-        content = digest_of(dumps(trajectory).encode())
+        content = _content(trajectory, path)
         if seen.setdefault(trajectory.id, content) != content:
             raise DamagedInput(str(path), f"two trajectories have the id {trajectory.id}")
         await _check(store, trajectory)
@@ -82,6 +82,16 @@ async def import_trajectories(
         unread=unread,
         without_first=without_first,
     )
+
+
+def _content(trajectory: Trajectory, path: Path) -> str:
+    """The digest of what would be written."""
+    try:
+        return digest_of(dumps(trajectory).encode())
+    except RecursionError as error:
+        raise DamagedInput(
+            str(path), f"the brackets of trajectory {trajectory.id} are nested too deeply"
+        ) from error
 
 
 async def _each(format: Format, path: Path, guidance: Guidance) -> AsyncGenerator[Recorded]:

@@ -29,6 +29,7 @@ from deskhand_flywheel.exchange.parquet_columns import (
     beside_episode,
     beside_step,
     episode_row,
+    same_kind,
     schema,
     step_row,
 )
@@ -192,14 +193,16 @@ def _read_episode(episode: _Placed, rows: Iterator[_Placed]) -> Recorded:
         _keep(found.row["screenshot"], pictures, found.place)
         for name, of_all in said.items():
             of_step = {"trajectory_id": start.id, "step_index": steps[-1].index}
-            of_all += [{**of_step, **each} for each in found.row.get(name) or []]
+            of_all += [{**of_step, **(each or {})} for each in found.row.get(name) or []]
     for column in (row["final_screenshot"], *(row["other_images"] or [])):
         _keep(column, pictures, place)
     trajectory = with_pictures(assembled(start, steps, end, place), pictures, place)
     for turn, step in zip(turns, trajectory.steps, strict=True):
         agree_all(turn.row, beside_step(trajectory, step), turn.place)
     _agree_whole(trajectory, episode)
-    of_whole: list[Any] = [{"trajectory_id": start.id, **each} for each in row.get("outcome_scores") or []]
+    of_whole: list[Any] = [
+        {"trajectory_id": start.id, **(each or {})} for each in row.get("outcome_scores") or []
+    ]
     return Recorded(
         trajectory=trajectory,
         remarks=read_remarks({**said, "outcome_scores": of_whole}, trajectory, place),
@@ -234,6 +237,10 @@ def _rows(path: Path, table: str) -> Iterator[_Placed]:
             if missing:
                 columns = ", ".join(sorted(missing))
                 raise DamagedInput(str(path), f"not exported by Deskhand: it has no column {columns}")
+            for field in schema(table):
+                at = file.schema_arrow.get_field_index(field.name)
+                if at >= 0 and not same_kind(kind := file.schema_arrow.types[at], field.type):
+                    raise DamagedInput(str(path), f"the column {field.name} is {kind}, not {field.type}")
             for batch in file.iter_batches(batch_size=_BATCH):
                 for row in batch.to_pylist():
                     number += 1

@@ -100,6 +100,27 @@ def schema(table: str) -> Any:
     return pa.schema(columns, metadata={"huggingface": json.dumps({"info": {"features": features}})})
 
 
+def same_kind(found: Any, expected: Any) -> bool:
+    """Whether a column's values are, in Python, of the types that ours are.
+
+    Other tools widen some, and earlier versions had fewer fields.
+    """
+    types = arrow()[0].types
+    if types.is_null(found):
+        return True
+    if types.is_struct(found) and types.is_struct(expected):
+        ours = {field.name: field.type for field in expected}
+        return all(field.name not in ours or same_kind(field.type, ours[field.name]) for field in found)
+    lists, texts = (types.is_list, types.is_large_list), (types.is_string, types.is_large_string)
+    if any(is_one(found) for is_one in lists) and types.is_list(expected):
+        return same_kind(found.value_type, expected.value_type)
+    kinds = (texts, (types.is_binary, types.is_large_binary), (types.is_integer,), (types.is_floating,))
+    for kind in kinds:
+        if any(is_one(expected) for is_one in kind):
+            return any(is_one(found) for is_one in kind)
+    return found == expected
+
+
 def _feature(pa: Any, kind: Any, image: Any) -> Any:
     """A column's type in the words of `datasets`."""
     if kind == image:

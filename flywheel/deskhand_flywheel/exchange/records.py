@@ -26,6 +26,8 @@ KEY = "deskhand"
 """Where others' JSON carries ours."""
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 """A later export names files after it."""
+_SEEDS, _COUNTS = 1 << 63, 1 << 31
+"""What their columns have room for."""
 _SHARES = ("score", "before", "before_error", "after", "after_error")
 T = TypeVar("T")
 S = TypeVar("S", StepScore, OutcomeScore, StepValue, Note)
@@ -69,20 +71,54 @@ def assembled(
     """The episode of these records.
 
     Raises:
-        DamagedInput: its id is none that its files can be named after, the steps do not count from 0, or a
-            reward is no finite number.
+        DamagedInput: its id is none that its files can be named after, the steps do not count from 0, a time
+            or reward is no finite number, a score none from 0 to 1, or the seed has more than 64 bits.
     """
     if not _ID.fullmatch(start.id):
         raise DamagedInput(
             place,
             f"the id {start.id!r:.80} is not of 1 to 64 letters, digits, - and _, a letter or digit first",
         )
+    if not -_SEEDS <= start.task.seed < _SEEDS:
+        raise DamagedInput(place, f"the seed {start.task.seed!r:.40} has more than 64 bits")
     for index, step in enumerate(steps):
         if step.index != index:
             raise DamagedInput(place, f"step {step.index} stands where step {index} should")
-        if not math.isfinite(step.reward):
-            raise DamagedInput(place, f"the reward of step {index} is {step.reward}, not a finite number")
+    for what, number in _figures(start, steps, end):
+        if not math.isfinite(number):
+            raise DamagedInput(place, f"{what} is {number}, not a finite number")
+    for what, score in _verdicts(steps, end):
+        if not 0.0 <= score <= 1.0:
+            raise DamagedInput(place, f"{what} is {score}, not a number from 0 to 1")
     return Trajectory(start=start, steps=tuple(steps), end=end)
+
+
+def _figures(
+    start: TrajectoryStart, steps: Sequence[Step], end: TrajectoryEnd | None
+) -> Iterator[tuple[str, float]]:
+    """Times and rewards, each with what it is."""
+    yield "the time of its start", start.started_at_s
+    for step in steps:
+        yield f"the reward of step {step.index}", step.reward
+        seen, took = step.observation, step.timings
+        for number in (seen.captured_at_s, seen.settled_ms, step.finished_at_s):
+            yield f"a time of step {step.index}", number
+        for number in (took.model_ms, took.act_ms, took.settle_ms):
+            yield f"a time of step {step.index}", number
+    if end is not None:
+        yield "the time of its end", end.ended_at_s
+        if (last := end.final_observation) is not None:
+            yield "a time of its last screen", last.captured_at_s
+            yield "a time of its last screen", last.settled_ms
+
+
+def _verdicts(steps: Sequence[Step], end: TrajectoryEnd | None) -> Iterator[tuple[str, float]]:
+    """The verifier's scores, each with what it is of."""
+    for step in steps:
+        if step.attempt_score is not None:
+            yield f"the score of the attempt up to step {step.index}", step.attempt_score
+    if end is not None and end.outcome is not None:
+        yield "the score", end.outcome.score
 
 
 def read_remarks(value: JsonObject, trajectory: Trajectory, place: str) -> Remarks:
@@ -122,6 +158,8 @@ def _said(kind: type[S], name: str, value: JsonObject, trajectory: Trajectory, p
                 raise DamagedInput(where, f"{who!r:.80} holds a NUL or half a surrogate pair: no name can")
             if len(who) > longest:
                 raise DamagedInput(where, f"{who!r:.80} has {len(who)} characters of {longest} at most")
+        if isinstance(each, StepValue) and each.continuations not in range(_COUNTS):
+            raise DamagedInput(where, f"continuations is {each.continuations!r:.40}, no count")
         for field, number in _numbers(each):
             if not math.isfinite(number):
                 raise DamagedInput(where, f"{field} is {number}, not a finite number")
@@ -158,7 +196,11 @@ def read(kind: type[T], value: JsonValue, place: str) -> T:
     Raises:
         DamagedInput: it is not one.
     """
-    return read_text(kind, json.dumps(value), place)
+    try:
+        text = json.dumps(value)
+    except RecursionError as error:
+        raise DamagedInput(place, "its brackets are nested too deeply") from error
+    return read_text(kind, text, place)
 
 
 def read_text(kind: type[T], text: str, place: str) -> T:
@@ -197,7 +239,7 @@ def exported_again(place: str) -> Generator[None]:
     """
     try:
         yield
-    except (ArithmeticError, ValueError, OSError) as error:
+    except (ArithmeticError, ValueError, OSError, RecursionError) as error:
         raise DamagedInput(place, f"its records are none that can be exported: {error}") from error
 
 

@@ -163,7 +163,7 @@ def _conversations(file: Path) -> Iterator[tuple[str, JsonObject]]:
         return
     try:
         values: object = json.loads(read_bytes(file, file.parent))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DamagedInput(str(file), f"no JSON: {error}") from error
     if not isinstance(values, list):
         raise DamagedInput(str(file), "expected a list of conversations")

@@ -3,7 +3,7 @@
 The rule, for an episode that has a verdict:
 
 - A *void* turn (no action could be read), a *refused* one (an action could not be carried out) and a *loop*
-  (the same actions on the same screen as an earlier turn) are 0, whatever came of the episode.
+  (the same actions as in an earlier turn that saw the same) are 0, whatever came of the episode.
 - Any other turn of an episode that succeeded is discount^k, k the useful turns still to come: turns near the
   goal are surely on the way, early ones perhaps.
 - Any other turn of an episode that did not succeed is 0. Good early turns of a failure are wrongly blamed;
@@ -18,7 +18,7 @@ Episodes without a verdict (infrastructure failure, cancelled, still running) gi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from deskhand_agent.episode import told_again
@@ -35,7 +35,7 @@ class StepMark(StrEnum):
     REFUSED = "refused"
     """An action could not be carried out."""
     LOOP = "loop"
-    """The same actions on the same screen as before."""
+    """The same actions as before, and the same seen: the screen, and what no screenshot shows."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,4 +95,4 @@ def _mark(step: Step, seen: set[tuple[object, ...]]) -> StepMark:
 def _state_and_action(step: Step) -> tuple[object, ...]:
     # the text of the actions, because an action with arguments (a tool call) cannot be hashed
     did = repr((step.decision.actions, step.decision.summary))
-    return step.observation.screenshot.digest, step.observation.url, did
+    return replace(step.observation, captured_at_s=0.0, settled_ms=0.0, settled=True), did

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_agent.types import Step, StopReason, TrajectoryEnd
 from deskhand_flywheel import tables
 from deskhand_flywheel.blobs import BlobStore
-from deskhand_flywheel.errors import BlobError, ConflictingRecord
+from deskhand_flywheel.errors import BlobError, ConflictingRecord, MissingBlob
 from deskhand_flywheel.recording import steps_of
 from deskhand_flywheel.records import loads
 from deskhand_flywheel.store import Store
@@ -148,9 +148,15 @@ async def _condemn(store: Store, digests: Sequence[str]) -> None:
 
 async def _blob(store: Store, finding: Finding, cited: bool, spare: BlobStore | None) -> Finding:
     done = ""
-    if finding.kind in _DAMAGED:
+    try:
+        # found some time ago: a writer may have stored it whole since, and a collection deleted it
+        if await store.blobs.damage(finding.subject) is None:
+            return replace(finding, done="stored whole again meanwhile", mended=True)
         await store.blobs.set_aside(finding.subject)
         done = f"moved to damaged/{finding.subject}"
+    except MissingBlob:
+        if finding.kind in _DAMAGED:
+            done = "gone already"
     if cited and spare is not None and await _fetched(store, spare, finding.subject):
         fetched = "fetched whole from the spare blob store"
         return replace(finding, done=f"{done}; {fetched}" if done else fetched, mended=True)

@@ -204,6 +204,7 @@ async def test_what_is_said_here_already_stays(played: Store, store: Store, tmp_
         ("outcome_scores", {"scored_at_s": math.inf}),
         ("step_values", {"before": -0.5}),
         ("step_values", {"after_error": math.nan}),
+        ("step_values", {"continuations": 2**70}),
         ("notes", {"created_at_s": math.nan}),
     ],
 )

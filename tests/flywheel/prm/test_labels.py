@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.types import Step
 from deskhand_flywheel.prm.labels import StepMark, labels_of, marks_of
-from deskhand_sandbox.types import CallTool, Click
+from deskhand_sandbox.types import CallTool, Click, Run
 
 
 def _labels(*steps: Step, success: bool = True, discount: float = 0.5) -> list[float]:
@@ -45,6 +45,27 @@ def test_the_same_action_on_another_screen_is_no_loop() -> None:
     assert _labels(make_step(0), make_step(1)) == [0.5, 1.0]
     same_screen = make_step(1, image=picture(0), actions=(Click(x=1, y=1),))
     assert _labels(make_step(0), same_screen) == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("field", ["terminal", "output", "dialog", "url", "text_tree"])
+def test_what_no_picture_shows_tells_screens_apart(field: str) -> None:
+    """A pager under an unchanged picture: each page is another."""
+
+    def turn(index: int, said: str) -> Step:
+        seen = replace(make_step(0).observation, captured_at_s=1000.0 + index, **{field: said})
+        return make_step(index, actions=(Run(command="next"),), observation=seen)
+
+    pages = make_trajectory("a", steps=(turn(0, "page 1"), turn(1, "page 2"), turn(2, "page 3")))
+    assert marks_of(pages) == (StepMark.USEFUL,) * 3
+    stuck = make_trajectory("b", steps=(turn(0, "page 1"), turn(1, "page 1")))
+    assert marks_of(stuck) == (StepMark.USEFUL, StepMark.LOOP)
+
+
+def test_a_part_of_the_screen_is_not_the_whole() -> None:
+    whole = make_step(0)
+    part = replace(whole.observation, region=(0, 0, 80, 105))
+    steps = (whole, make_step(1, observation=part))
+    assert marks_of(make_trajectory("a", steps=steps)) == (StepMark.USEFUL,) * 2
 
 
 def test_actions_with_arguments_can_loop_too() -> None:

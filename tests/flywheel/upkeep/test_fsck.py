@@ -111,6 +111,29 @@ async def test_a_repair_takes_lost_blobs_from_a_spare_store_and_else_makes_room_
     assert (await fsck(filled)).findings == ()
 
 
+async def test_a_repair_looks_again_at_what_was_found_for_writers_and_collections_go_on(
+    filled: Store, urls: Urls
+) -> None:
+    healed, collected, cut = picture(0), picture(1), picture(2)
+    for each in (healed, collected, cut):
+        os.truncate(_blob(urls, each.digest), 40)
+
+    def meanwhile(what: str, done: int, total: int) -> None:
+        if what == "blobs" and done == total:
+            _blob(urls, healed.digest).write_bytes(healed.data or b"")
+            _blob(urls, collected.digest).unlink()
+
+    report = await fsck(filled, repair=True, progress=meanwhile)
+    done = {finding.subject: (finding.done, finding.mended) for finding in report.findings}
+    assert done == {
+        healed.digest: ("stored whole again meanwhile", True),
+        collected.digest: ("gone already", False),
+        cut.digest: (f"moved to damaged/{cut.digest}", False),
+    }
+    assert await filled.blobs.get(healed.digest) == healed.data
+    assert [each.name for each in (urls.folder / "blobs" / "damaged").iterdir()] == [cut.digest]
+
+
 async def test_orphans_are_found_when_they_are_old_and_never_dropped(filled: Store) -> None:
     orphan = await filled.blobs.put(b"nobody's")
     assert (await fsck(filled, repair=True)).findings == ()
