@@ -265,6 +265,25 @@ async def test_training_goes_on_with_the_episodes_of_its_checkpoint(
     assert (await learned_from())[0] == 3
 
 
+async def test_what_is_imitated_is_shared_among_those_who_played_it(context: RunContext) -> None:
+    """Oracles' first episodes and policies' newest; where one side has few, the other gives more."""
+    for purpose, count in (("demonstration", 6), ("rollout", 4)):
+        for number in range(count):
+            start = replace(episode(f"{purpose[0]} {number}").start, labels={"purpose": purpose})
+            await context.store.add_trajectory(replace(episode(start.id), start=start))
+
+    async def shown(count: int, *purposes: str) -> list[str]:
+        found = await demonstrations(context, {"fake/press-button": count}, purposes=purposes)
+        return sorted(each.id for each in found)
+
+    both = ("demonstration", "rollout")
+    assert await shown(4, *both) == [f"{kind} {i}" for kind, i in zip("ddrr", (0, 1, 2, 3), strict=True)]
+    assert await shown(9, *both) == [*(f"d {i}" for i in range(5)), *(f"r {i}" for i in range(4))]
+    assert await shown(2, "rollout") == ["r 2", "r 3"]
+    assert await shown(2, "demonstration") == ["d 0", "d 1"]
+    assert await shown(0, "rollout") == []
+
+
 async def test_a_released_model_is_refused_before_pages_are_drawn(
     context: RunContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
