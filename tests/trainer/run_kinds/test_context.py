@@ -13,8 +13,9 @@ from PIL import Image as Picture
 
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
 from deskhand_agent.models.tiny import TinyConfig
-from deskhand_agent.reviewing import REVIEWED
+from deskhand_agent.reviewing import REVIEWED, PersonsAnswer, reviewed
 from deskhand_agent.types import (
+    Candidate,
     Decision,
     Step,
     StepTimings,
@@ -31,13 +32,13 @@ from deskhand_flywheel.upkeep import Drop, RetentionRule, collect
 from deskhand_sandbox.pictures import as_image, encoded
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
-from deskhand_sandbox.types import Click, Observation, Outcome, Split
+from deskhand_sandbox.types import Click, Observation, Outcome, Press, Split
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.config import PpoConfig, ScoreConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoOutcome, PpoSetting
 from deskhand_trainer.preferences.config import PreferenceConfig
-from deskhand_trainer.preferences.pairs import Played
+from deskhand_trainer.preferences.pairs import Pair, Played
 from deskhand_trainer.run_folder import RunFolder, read_spec
 from deskhand_trainer.run_kinds import ppo, prefer, pretrain
 from deskhand_trainer.run_kinds.context import RunContext, open_context
@@ -47,6 +48,18 @@ from deskhand_trainer.runs import RunKind, RunSpec
 from deskhand_trainer.types import TrainingSample
 
 NAMES = ("a", "b", "c")
+CLICKED = Decision(actions=(Click(x=1, y=1),), text="click")
+DRAWN = {
+    "corrections": reviewed(
+        CLICKED, PersonsAnswer(by="ada", actions=(Press(keys=("Enter",)),)), waited_s=1.0
+    ),
+    "others": replace(
+        CLICKED,
+        rating=0.9,
+        others=(Candidate(actions=(Click(x=2, y=2),), text="click", rating=0.1),),
+    ),
+}
+"""A turn that a person replaced, and one of which another reply was rated lower."""
 
 
 def episode(name: str) -> Trajectory:
@@ -265,6 +278,40 @@ async def test_training_goes_on_with_the_episodes_of_its_checkpoint(
     assert (await learned_from())[0] == 3
 
 
+async def test_no_more_episodes_are_read_than_make_pairs(
+    context: RunContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And another in the place of one that will not do."""
+    for name in ("won 1", "won 2", "won 3", "lost 1", "lost 2", "lost 3"):
+        found = episode(name)
+        assert found.end is not None
+        outcome = Outcome(score=float(name[0] == "w"), success=name[0] == "w")
+        start = replace(found.start, labels={"purpose": "rollout"})
+        await context.store.add_trajectory(
+            replace(found, start=start, end=replace(found.end, outcome=outcome))
+        )
+    read: list[str] = []
+
+    def played(shown: Trajectory, _: object) -> Played | None:
+        read.append(shown.id)
+        if len(read) == 1:
+            return None
+        turn = TrainingSample(
+            trajectory_id=shown.id, turn_index=0, prompt_ids=(1,), reply_ids=(2,), images=(),
+            behaviour_logprobs=(0.0,), reward=0.0,
+        )  # fmt: skip
+        won = shown.id.startswith("won")
+        return Played(task_id="fake/press-button", seed=0, samples=(turn,), outcome=float(won), success=won)
+
+    monkeypatch.setattr(prefer, "played", played)
+    config = PreferenceConfig(tasks=("fake/press-button",), pairs_per_task=1)
+    (pair,), left_out = await prefer._pairs(  # pyright: ignore[reportPrivateUsage]
+        context, build_tiny(TinyConfig()), config
+    )
+    assert pair.returns == (1.0, 0.0)
+    assert len(read) == 4 and left_out == read[:1]
+
+
 async def test_what_is_imitated_is_shared_among_those_who_played_it(context: RunContext) -> None:
     """Oracles' first episodes and policies' newest; where one side has few, the other gives more."""
     for purpose, count in (("demonstration", 6), ("rollout", 4)):
@@ -298,11 +345,19 @@ async def test_a_released_model_is_refused_before_pages_are_drawn(
 
 @pytest.mark.parametrize("pairs", ["corrections", "others"])
 async def test_pairs_are_made_of_the_episodes_that_can_be_read(
-    context: RunContext, store: Store, tmp_path: Path, pairs: Any
+    context: RunContext, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pairs: Any
 ) -> None:
-    for name in ("damaged", "whole"):
+    def none(*_: object, **__: object) -> list[Pair]:
+        return []
+
+    for maker in ("correction_pairs", "other_pairs"):
+        monkeypatch.setattr(prefer, maker, none)
+    for name in ("damaged", "whole", "without"):
         whole = episode(name)
+        if name != "without":
+            whole = replace(whole, steps=(replace(whole.steps[0], decision=DRAWN[pairs]),))
         await store.add_trajectory(replace(whole, start=replace(whole.start, labels=REVIEWED)))
+    spoil(tmp_path, "without")  # which has no turn of the kind, so that its pictures are not looked at
     spoil(tmp_path, "damaged")
     with pytest.raises(RunRefused, match="the store holds no pairs"):
         await prefer.run(context, PreferenceConfig(tasks=("fake/press-button",), pairs=pairs))
