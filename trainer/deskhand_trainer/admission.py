@@ -154,8 +154,9 @@ def refuse_without_seeds(tasks: Sequence[str], wanted: LoopSeeds) -> None:
         except InvalidTask as error:
             raise RunRefused(
                 f"field 'tasks': {error}, and a loop needs {wanted.split.value} and "
-                f"{wanted.validation.value} seeds of every task: take tasks with several start states, or collect episodes of this one "
-                "and learn from these (`deskhand train collect`, `sft`)",
+                f"{wanted.validation.value} seeds of every task: take tasks with several start "
+                "states, or collect episodes of this one and learn from these "
+                "(`deskhand train collect`, `sft`)",
                 "tasks",
             ) from error
 

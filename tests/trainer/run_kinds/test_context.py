@@ -32,7 +32,7 @@ from deskhand_flywheel.upkeep import Drop, RetentionRule, collect
 from deskhand_sandbox.pictures import as_image, encoded
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
-from deskhand_sandbox.types import Click, Observation, Outcome, Press, Split
+from deskhand_sandbox.types import Click, JsonValue, Observation, Outcome, Press, Split
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.config import PpoConfig, ScoreConfig
 from deskhand_trainer.errors import RunRefused
@@ -40,7 +40,7 @@ from deskhand_trainer.loop_state import PpoOutcome, PpoSetting
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.preferences.pairs import Pair, Played
 from deskhand_trainer.run_folder import RunFolder, read_spec
-from deskhand_trainer.run_kinds import ppo, prefer, pretrain
+from deskhand_trainer.run_kinds import ppo, prefer, pretrain, score
 from deskhand_trainer.run_kinds.context import RunContext, open_context
 from deskhand_trainer.run_kinds.demonstrations import demonstrations
 from deskhand_trainer.run_kinds.score import _to_score  # pyright: ignore[reportPrivateUsage]
@@ -329,6 +329,42 @@ async def test_what_is_imitated_is_shared_among_those_who_played_it(context: Run
     assert await shown(2, "rollout") == ["r 2", "r 3"]
     assert await shown(2, "demonstration") == ["d 0", "d 1"]
     assert await shown(0, "rollout") == []
+
+
+async def test_a_run_killed_while_it_scores_goes_on_with_the_model_it_kept(
+    context: RunContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another training, with other episodes or another clock, would make another model and another scorer."""
+    trained: list[str] = []
+
+    async def train(*_: object) -> tuple[str, dict[str, JsonValue]]:
+        bundle, folder = build_tiny(TinyConfig()), context.folder.path / "reward_model"
+        save_reward_model(bundle, ScoreHead(hidden_width(bundle), seed=len(trained)), folder)
+        trained.append(await context.keep(folder, {"reward_model": True}))
+        return trained[-1], {"auc": 0.5}
+
+    async def killed(*_: object, **__: object) -> int:
+        raise ConnectionError
+
+    async def scored(*_: object, **__: object) -> int:
+        return 3
+
+    monkeypatch.setattr(score, "_train", train)
+    monkeypatch.setattr(score, "score_store", killed)
+    with pytest.raises(ConnectionError):
+        await score.run(context, ScoreConfig())
+    monkeypatch.setattr(score, "score_store", scored)
+    kept, figures = await score.run(context, ScoreConfig())
+    assert trained == [kept]
+    assert (figures["auc"], figures["scored"]) == (0.5, 3)
+    other = RunFolder(context.folder.path / "other")
+    other.path.mkdir()
+    assert (await score.run(replace(context, folder=other), ScoreConfig()))[0] == trained[1]
+
+
+async def test_without_labels_no_reward_model_is_trained_and_none_ever_will(context: RunContext) -> None:
+    with pytest.raises(RunRefused, match="0 labelled episodes"):
+        await score.run(context, ScoreConfig(labels=("human",)))
 
 
 async def test_a_released_model_is_refused_before_pages_are_drawn(
