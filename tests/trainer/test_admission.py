@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from deskhand_sandbox.tasks import list_tasks
-from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds, split_of
 from deskhand_sandbox.types import Split
 from deskhand_trainer.admission import (
     admit,
@@ -36,6 +36,15 @@ def test_a_probe_is_of_held_out_tasks_alone() -> None:
         loop_seeds((PROVEN, held), probe=False)
     usual = loop_seeds((PROVEN,), probe=False)
     assert (usual.split, usual.validation) == (Split.TRAIN, Split.VALIDATION)
+
+
+def test_a_loop_is_refused_tasks_whose_one_start_is_in_one_split() -> None:
+    """Before its model and its sandboxes are started, not when it is first validated."""
+    for split in Split:
+        fixed = next(f"grown/{i}" for i in range(1000) if split_of(f"grown/{i}", 0) is split)
+        with pytest.raises(RunRefused, match=rf"{fixed} has one start state.*several start states") as told:
+            admit(PpoConfig(tasks=(PROVEN, fixed)))
+        assert told.value.field == "tasks"
 
 
 def test_no_seed_of_a_probe_is_reported_on() -> None:

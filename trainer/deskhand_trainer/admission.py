@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from deskhand_agent.policies.scripted import oracle_tasks
 from deskhand_sandbox.errors import InvalidTask, UnknownName
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.config import (
     CollectConfig,
@@ -66,7 +66,7 @@ def admit(config: object) -> None:
             refuse_held_out(config.tasks)
             sandbox_kinds(config.tasks)
         case PpoConfig():
-            loop_seeds(config.tasks, probe=config.probe)
+            refuse_without_seeds(config.tasks, loop_seeds(config.tasks, probe=config.probe))
             sandbox_kinds(config.tasks)
             refuse_unproven(config.tasks, allowed=config.unproven)
             refuse_unverified(config.tasks, judged=config.outcome.by != "verifier")
@@ -139,6 +139,26 @@ def loop_seeds(tasks: Sequence[str], *, probe: bool) -> LoopSeeds:
         validation=Split.TEST,
         validation_offset=HELD_OUT_VALIDATION_OFFSET,
     )
+
+
+def refuse_without_seeds(tasks: Sequence[str], wanted: LoopSeeds) -> None:
+    """A task with one start state has it in one split: a loop cannot both train and be validated on it.
+
+    Raises:
+        RunRefused: there is one among the tasks; names it.
+    """
+    for task in tasks:
+        try:
+            seeds(task, wanted.split, 1, wanted.offset)
+            seeds(task, wanted.validation, 1, wanted.validation_offset)
+        except InvalidTask as error:
+            raise RunRefused(
+                f"field 'tasks': {error}, and a loop needs {wanted.split.value} and "
+                f"{wanted.validation.value} seeds of every task: take tasks with several start "
+                "states, or collect episodes of this one and learn from these "
+                "(`deskhand train collect`, `sft`)",
+                "tasks",
+            ) from error
 
 
 def measured_on(task: str, split: Split, offset: int) -> tuple[Split, int]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from deskhand_sandbox.base import Sandbox
-from deskhand_sandbox.errors import SandboxDied
+from deskhand_sandbox.errors import BackendMissing, SandboxDied
 from deskhand_sandbox.pictures import as_image
 from deskhand_sandbox.types import (
     DeviceAction,
@@ -122,6 +122,18 @@ async def test_a_page_that_kills_every_browser_ends_the_collection() -> None:
     class Cursed(set[int]):
         def discard(self, element: int) -> None: ...
 
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(SandboxDied):
         await collect(Source(Cursed({2})), tasks(4), look, owner="test", concurrency=1)
-    assert caught.group_contains(SandboxDied)
+
+
+async def test_a_missing_browser_is_told_as_what_it_is() -> None:
+    """Whoever starts the run knows by it that another try is of no use."""
+
+    class Missing(Source):
+        @asynccontextmanager
+        async def lease(self, kind: str, *, owner: str, wait_s: float = 60.0) -> AsyncIterator[Sandbox]:
+            raise BackendMissing("no browser is installed")
+            yield
+
+    with pytest.raises(BackendMissing, match="no browser"):
+        await collect(Missing(set()), tasks(4), look, owner="test", concurrency=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +12,7 @@ from deskhand_agent.ids import new_id
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.types import Decision, Fault, Trajectory
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import EventKind
+from deskhand_flywheel.types import EventKind, OutcomeFilter, TrajectoryFilter
 from deskhand_sandbox.types import Outcome
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.preferences.config import PreferenceConfig
@@ -72,20 +73,35 @@ async def test_episodes_that_are_left_out_are_counted_and_named(
     won, lost = await episodes(wait_to_the_limit)
     first, second = (step.decision for step in won.steps)
     said = ended(won, 0.0, replace(first, completion=None, trainable=False), second)
+    elsewhere = [replace(each, start=replace(each.start, task=replace(each.start.task, seed=7), id=new_id()))
+                 for each in (won, said)]  # fmt: skip
+    held = {each.id: each for each in (won, lost, *elsewhere)}
+
+    told = Reporter(store, subject="run:r", folder=tmp_path / "board")
+
+    class Held:
+        async def starts(self, chosen: object) -> dict[str, tuple[str, int]]:
+            return {i: (each.start.task.id, each.start.task.seed) for i, each in held.items()}
 
     class Context:
-        reporter = Reporter(store, subject="run:r", folder=tmp_path / "board")
+        reporter, store = told, Held()
 
-        async def settled_episodes(self, chosen: object) -> list[str]:
-            return []
+        async def settled_episodes(self, chosen: TrajectoryFilter) -> list[str]:
+            wanted = chosen.outcome is OutcomeFilter.SUCCESS
+            return [
+                each.id
+                for each in held.values()
+                if each.end and each.end.outcome and each.end.outcome.success == wanted
+            ]
 
-        async def read(self, ids: object) -> Any:
-            for each in (won, lost, said):
-                yield each
+        async def read(self, ids: Iterable[str]) -> Any:
+            for each in ids:
+                yield held[each]
 
     found, left_out = await prefer._pairs(  # pyright: ignore[reportPrivateUsage]
         cast("RunContext", Context()), tiny, PreferenceConfig()
     )
+    said = elsewhere[1]
     assert len(found) == 1
     assert left_out == [said.id]
     (alarm,) = [e for e in await store.events_after(0) if e.kind is EventKind.ALARM]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ import torch
 from deskhand_trainer.errors import RunRefused, RunStopped, TrainingDiverged
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.preferences.losses import trajectory_dpo
-from deskhand_trainer.preferences.pairs import Pair, Played, first_reply_pairs, trajectory_pairs
+from deskhand_trainer.preferences.pairs import Pair, Played, first_reply_pairs, partners, trajectory_pairs
 from deskhand_trainer.preferences.train import train_preferences
 from deskhand_trainer.tabular import TabularActorCritic
 from deskhand_trainer.types import TrainingSample
@@ -169,3 +170,20 @@ def test_too_many_of_them_in_a_row_end_the_run_whatever_lives_they_were_in(
     with pytest.raises(TrainingDiverged, match="in 20 steps in a row: lower lr"):
         train_preferences(trained, broken, config, checkpoint_dir=tmp_path)
     assert torch.equal(trained.logits, model().logits)
+
+
+def test_episodes_are_paired_by_their_start_before_they_are_read() -> None:
+    """A success and a failure, or any two, each once and so many of a task; one without a start is gone."""
+    won, lost = [f"won {i}" for i in range(4)], [f"lost {i}" for i in range(6)]
+    starts = {name: ("t", int(name[-1]) % 2) for name in (*won, *lost)}
+    told: dict[str, Any] = {"starts": starts, "draw": random.Random(0)}
+    for unlike, most in ((True, 4), (False, 4)):
+        found = partners([*won, "gone"], lost, unlike=unlike, taken={}, limit=9, **told)
+        assert len(found) == most
+        assert all(starts[one] == starts[other] for one, other in found)
+        assert len({name for pair in found for name in pair}) == 2 * most
+        assert len(partners(won, lost, unlike=unlike, taken={"t": 1}, limit=3, **told)) == 2
+    assert {
+        (one[:3], other[:4]) for one, other in partners(won, lost, unlike=True, taken={}, limit=9, **told)
+    } == {("won", "lost")}
+    assert partners(won, [], unlike=True, taken={}, limit=9, **told) == []

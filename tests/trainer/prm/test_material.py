@@ -90,6 +90,20 @@ async def test_held_out_tasks_and_seeds_are_never_trained_on(store: Store, walks
     assert nobody.trajectories == () and nobody.targets == {}
 
 
+async def test_a_run_of_a_round_learns_from_its_folders_alone(store: Store, walks: list[Trajectory]) -> None:
+    """Not from what other homes played; of runs that are named, the folder is their own."""
+    whole = await store.trajectory(walks[0].id, images=True)
+    start = replace(whole.start, id="ff", labels={"folder": "stamp", "run": "named"})
+    await store.add_trajectory(replace(whole, start=start))
+    for config, folders, ids in (
+        (OUTCOMES, ("stamp",), ["ff"]),
+        (OUTCOMES, (), []),
+        (replace(OUTCOMES, runs=("named",)), ("another",), ["ff"]),
+    ):
+        material = await training_material(store, config, folders=folders)
+        assert [each.id for each in material.trajectories] == ids
+
+
 async def test_a_judge_is_named_in_full_and_where_judges_are_asked(
     store: Store, walks: list[Trajectory]
 ) -> None:

@@ -13,8 +13,9 @@ from PIL import Image as Picture
 
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
 from deskhand_agent.models.tiny import TinyConfig
-from deskhand_agent.reviewing import REVIEWED
+from deskhand_agent.reviewing import REVIEWED, PersonsAnswer, reviewed
 from deskhand_agent.types import (
+    Candidate,
     Decision,
     Step,
     StepTimings,
@@ -33,15 +34,15 @@ from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.pictures import as_image, encoded
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
-from deskhand_sandbox.types import Click, Observation, Outcome, Split
+from deskhand_sandbox.types import Click, JsonValue, Observation, Outcome, Press, Split
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.config import PpoConfig, ScoreConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoOutcome, PpoSetting
 from deskhand_trainer.preferences.config import PreferenceConfig
-from deskhand_trainer.preferences.pairs import Played
+from deskhand_trainer.preferences.pairs import Pair, Played
 from deskhand_trainer.run_folder import RunFolder, read_spec
-from deskhand_trainer.run_kinds import ppo, prefer, pretrain
+from deskhand_trainer.run_kinds import ppo, prefer, pretrain, score
 from deskhand_trainer.run_kinds.context import RunContext, open_context
 from deskhand_trainer.run_kinds.demonstrations import demonstrations
 from deskhand_trainer.run_kinds.score import _to_score  # pyright: ignore[reportPrivateUsage]
@@ -49,6 +50,18 @@ from deskhand_trainer.runs import RunKind, RunSpec
 from deskhand_trainer.types import TrainingSample
 
 NAMES = ("a", "b", "c")
+CLICKED = Decision(actions=(Click(x=1, y=1),), text="click")
+DRAWN = {
+    "corrections": reviewed(
+        CLICKED, PersonsAnswer(by="ada", actions=(Press(keys=("Enter",)),)), waited_s=1.0
+    ),
+    "others": replace(
+        CLICKED,
+        rating=0.9,
+        others=(Candidate(actions=(Click(x=2, y=2),), text="click", rating=0.1),),
+    ),
+}
+"""A turn that a person replaced, and one of which another reply was rated lower."""
 
 
 def episode(name: str) -> Trajectory:
@@ -267,6 +280,95 @@ async def test_training_goes_on_with_the_episodes_of_its_checkpoint(
     assert (await learned_from())[0] == 3
 
 
+async def test_no_more_episodes_are_read_than_make_pairs(
+    context: RunContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And another in the place of one that will not do."""
+    for name in ("won 1", "won 2", "won 3", "lost 1", "lost 2", "lost 3"):
+        found = episode(name)
+        assert found.end is not None
+        outcome = Outcome(score=float(name[0] == "w"), success=name[0] == "w")
+        start = replace(found.start, labels={"purpose": "rollout"})
+        await context.store.add_trajectory(
+            replace(found, start=start, end=replace(found.end, outcome=outcome))
+        )
+    read: list[str] = []
+
+    def played(shown: Trajectory, _: object) -> Played | None:
+        read.append(shown.id)
+        if len(read) == 1:
+            return None
+        turn = TrainingSample(
+            trajectory_id=shown.id, turn_index=0, prompt_ids=(1,), reply_ids=(2,), images=(),
+            behaviour_logprobs=(0.0,), reward=0.0,
+        )  # fmt: skip
+        won = shown.id.startswith("won")
+        return Played(task_id="fake/press-button", seed=0, samples=(turn,), outcome=float(won), success=won)
+
+    monkeypatch.setattr(prefer, "played", played)
+    config = PreferenceConfig(tasks=("fake/press-button",), pairs_per_task=1)
+    (pair,), left_out = await prefer._pairs(  # pyright: ignore[reportPrivateUsage]
+        context, build_tiny(TinyConfig()), config
+    )
+    assert pair.returns == (1.0, 0.0)
+    assert len(read) == 4 and left_out == read[:1]
+
+
+async def test_what_is_imitated_is_shared_among_those_who_played_it(context: RunContext) -> None:
+    """Oracles' first episodes and policies' newest; where one side has few, the other gives more."""
+    for purpose, count in (("demonstration", 6), ("rollout", 4)):
+        for number in range(count):
+            start = replace(episode(f"{purpose[0]} {number}").start, labels={"purpose": purpose})
+            await context.store.add_trajectory(replace(episode(start.id), start=start))
+
+    async def shown(count: int, *purposes: str) -> list[str]:
+        found = await demonstrations(context, {"fake/press-button": count}, purposes=purposes)
+        return sorted(each.id for each in found)
+
+    both = ("demonstration", "rollout")
+    assert await shown(4, *both) == [f"{kind} {i}" for kind, i in zip("ddrr", (0, 1, 2, 3), strict=True)]
+    assert await shown(9, *both) == [*(f"d {i}" for i in range(5)), *(f"r {i}" for i in range(4))]
+    assert await shown(2, "rollout") == ["r 2", "r 3"]
+    assert await shown(2, "demonstration") == ["d 0", "d 1"]
+    assert await shown(0, "rollout") == []
+
+
+async def test_a_run_killed_while_it_scores_goes_on_with_the_model_it_kept(
+    context: RunContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another training, with other episodes or another clock, would make another model and another scorer."""
+    trained: list[str] = []
+
+    async def train(*_: object) -> tuple[str, dict[str, JsonValue]]:
+        bundle, folder = build_tiny(TinyConfig()), context.folder.path / "reward_model"
+        save_reward_model(bundle, ScoreHead(hidden_width(bundle), seed=len(trained)), folder)
+        trained.append(await context.keep(folder, {"reward_model": True}))
+        return trained[-1], {"auc": 0.5}
+
+    async def killed(*_: object, **__: object) -> int:
+        raise ConnectionError
+
+    async def scored(*_: object, **__: object) -> int:
+        return 3
+
+    monkeypatch.setattr(score, "_train", train)
+    monkeypatch.setattr(score, "score_store", killed)
+    with pytest.raises(ConnectionError):
+        await score.run(context, ScoreConfig())
+    monkeypatch.setattr(score, "score_store", scored)
+    kept, figures = await score.run(context, ScoreConfig())
+    assert trained == [kept]
+    assert (figures["auc"], figures["scored"]) == (0.5, 3)
+    other = RunFolder(context.folder.path / "other")
+    other.path.mkdir()
+    assert (await score.run(replace(context, folder=other), ScoreConfig()))[0] == trained[1]
+
+
+async def test_without_labels_no_reward_model_is_trained_and_none_ever_will(context: RunContext) -> None:
+    with pytest.raises(RunRefused, match="0 labelled episodes"):
+        await score.run(context, ScoreConfig(labels=("human",)))
+
+
 async def test_a_released_model_is_refused_before_pages_are_drawn(
     context: RunContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,11 +383,19 @@ async def test_a_released_model_is_refused_before_pages_are_drawn(
 
 @pytest.mark.parametrize("pairs", ["corrections", "others"])
 async def test_pairs_are_made_of_the_episodes_that_can_be_read(
-    context: RunContext, store: Store, tmp_path: Path, pairs: Any
+    context: RunContext, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pairs: Any
 ) -> None:
-    for name in ("damaged", "whole"):
+    def none(*_: object, **__: object) -> list[Pair]:
+        return []
+
+    for maker in ("correction_pairs", "other_pairs"):
+        monkeypatch.setattr(prefer, maker, none)
+    for name in ("damaged", "whole", "without"):
         whole = episode(name)
+        if name != "without":
+            whole = replace(whole, steps=(replace(whole.steps[0], decision=DRAWN[pairs]),))
         await store.add_trajectory(replace(whole, start=replace(whole.start, labels=REVIEWED)))
+    spoil(tmp_path, "without")  # which has no turn of the kind, so that its pictures are not looked at
     spoil(tmp_path, "damaged")
     with pytest.raises(RunRefused, match="the store holds no pairs"):
         await prefer.run(context, PreferenceConfig(tasks=("fake/press-button",), pairs=pairs))

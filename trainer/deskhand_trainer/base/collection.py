@@ -56,7 +56,11 @@ async def collect(
                     if progress is not None:
                         progress(len(found), len(tasks))
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(concurrency, len(tasks))):
-            group.create_task(work())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(concurrency, len(tasks))):
+                group.create_task(work())
+    except BaseExceptionGroup as errors:
+        # the first is the cause; the others are what its cancellation stirred up
+        raise errors.exceptions[0] from errors
     return [found[index] for index in sorted(found)]

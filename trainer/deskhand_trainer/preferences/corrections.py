@@ -31,7 +31,7 @@ def correction_pairs(trajectories: Iterable[Trajectory], bundle: ModelBundle, *,
         for place, step in enumerate(trajectory.steps):
             if taken[task_id] >= limit:
                 break
-            proposed = _proposed(step)
+            proposed = proposal(step)
             pair = None if proposed is None else reply_pair(trajectory, place, proposed, bundle)
             if pair is not None:
                 found.append(pair)
@@ -39,7 +39,7 @@ def correction_pairs(trajectories: Iterable[Trajectory], bundle: ModelBundle, *,
     return found
 
 
-def _proposed(step: Step) -> Proposal | None:
+def proposal(step: Step) -> Proposal | None:
     """What a person replaced; None where they did not, or where either side holds no action."""
     review = step.decision.review
     if review is None or review.proposed is None or not review.proposed.actions or step.decision.void:

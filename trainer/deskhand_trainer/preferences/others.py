@@ -8,17 +8,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.types import Candidate, Decision, Trajectory
 from deskhand_trainer.preferences.pairs import Pair
 from deskhand_trainer.preferences.replies import reply_pair
 
-Key = tuple[object, ...]
+Key: TypeAlias = tuple[object, ...]
+"""Prompt, pictures and both replies of a pair."""
 
 
 def other_pairs(
-    trajectories: Iterable[Trajectory], bundle: ModelBundle, *, margin: float, limit: int
+    trajectories: Iterable[Trajectory],
+    bundle: ModelBundle,
+    *,
+    margin: float,
+    limit: int,
+    known: set[Key] | None = None,
 ) -> list[Pair]:
     """One for each turn with a reply that was rated lower, the lowest of them; each pair of replies to one
     prompt once, however many episodes it came up in. Replies without an action are left out.
@@ -28,9 +35,10 @@ def other_pairs(
         bundle: the policy that is to learn.
         margin: least difference of the ratings, 0 to 1; what is rated alike is never a pair.
         limit: of a task's pairs.
+        known: what pairs of other trajectories were made of; these are added to it. None: there are none.
     """
     taken: Counter[str] = Counter()
-    known: set[Key] = set()
+    known = set() if known is None else known
     found: list[Pair] = []
     for trajectory in trajectories:
         task_id = trajectory.start.task.id

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
 from deskhand_trainer.types import TrainingSample, last_attempt
+
+Item = TypeVar("Item")
+Start: TypeAlias = tuple[str, int]
+"""Task and seed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,7 +45,7 @@ def trajectory_pairs(episodes: Sequence[Played], *, limit: int, draw: random.Ran
         limit: of a task's pairs.
     """
     found: list[Pair] = []
-    for own in _by_start(episodes, draw):
+    for own in _by_start(episodes, _start, draw):
         won, lost = [e for e in own if e.success], [e for e in own if not e.success]
         found += [
             Pair(
@@ -50,7 +55,7 @@ def trajectory_pairs(episodes: Sequence[Played], *, limit: int, draw: random.Ran
             )
             for good, bad in zip(won, lost, strict=False)
         ]
-    return _limited(found, limit)
+    return _limited(found, lambda pair: pair.task_id, limit)
 
 
 def first_reply_pairs(episodes: Sequence[Played], *, limit: int, draw: random.Random) -> list[Pair]:
@@ -60,7 +65,7 @@ def first_reply_pairs(episodes: Sequence[Played], *, limit: int, draw: random.Ra
         limit: of a task's pairs.
     """
     found: list[Pair] = []
-    for own in _by_start(episodes, draw):
+    for own in _by_start(episodes, _start, draw):
         for one, other in zip(own[::2], own[1::2], strict=False):
             a, b = one.samples[0], other.samples[0]
             if a.prompt_ids != b.prompt_ids or a.reply_ids == b.reply_ids:
@@ -73,13 +78,47 @@ def first_reply_pairs(episodes: Sequence[Played], *, limit: int, draw: random.Ra
                     returns=(better.outcome, worse.outcome),
                 )
             )
-    return _limited(found, limit)
+    return _limited(found, lambda pair: pair.task_id, limit)
 
 
-def _by_start(episodes: Sequence[Played], draw: random.Random) -> list[list[Played]]:
-    groups: dict[tuple[str, int], list[Played]] = {}
-    for episode in episodes:
-        groups.setdefault((episode.task_id, episode.seed), []).append(episode)
+def _start(episode: Played) -> Start:
+    return episode.task_id, episode.seed
+
+
+def partners(
+    won: Collection[str],
+    lost: Collection[str],
+    starts: Mapping[str, Start],
+    *,
+    unlike: bool,
+    taken: Mapping[str, int],
+    limit: int,
+    draw: random.Random,
+) -> list[tuple[str, str]]:
+    """Ids of episodes to pair, two of one start state each, before any of them is read; each once.
+
+    Args:
+        won, lost: ids of successes and failures; those without a start are passed over.
+        starts: id -> task and seed.
+        unlike: a success first and a failure second; False: any two.
+        taken: pairs that a task has already.
+        limit: of a task's pairs, those included.
+    """
+    successes, found = set(won), list[tuple[str, str]]()
+    for own in _by_start([i for i in (*won, *lost) if i in starts], starts.__getitem__, draw):
+        if unlike:
+            found += zip(
+                [i for i in own if i in successes], [i for i in own if i not in successes], strict=False
+            )
+        else:
+            found += zip(own[::2], own[1::2], strict=False)
+    return _limited(found, lambda pair: starts[pair[0]][0], limit, taken)
+
+
+def _by_start(items: Iterable[Item], start: Callable[[Item], Start], draw: random.Random) -> list[list[Item]]:
+    groups: dict[Start, list[Item]] = {}
+    for item in items:
+        groups.setdefault(start(item), []).append(item)
     shuffled = [groups[key] for key in sorted(groups)]
     for own in shuffled:
         draw.shuffle(own)
@@ -87,11 +126,13 @@ def _by_start(episodes: Sequence[Played], draw: random.Random) -> list[list[Play
     return shuffled
 
 
-def _limited(pairs: Sequence[Pair], limit: int) -> list[Pair]:
-    taken: Counter[str] = Counter()
-    kept: list[Pair] = []
+def _limited(
+    pairs: Sequence[Item], task: Callable[[Item], str], limit: int, taken: Mapping[str, int] | None = None
+) -> list[Item]:
+    counts = Counter(taken)
+    kept: list[Item] = []
     for pair in pairs:
-        taken[pair.task_id] += 1
-        if taken[pair.task_id] <= limit:
+        counts[task(pair)] += 1
+        if counts[task(pair)] <= limit:
             kept.append(pair)
     return kept

@@ -58,16 +58,18 @@ async def training_material(
     store: Store,
     config: ScoreConfig,
     *,
+    folders: tuple[str, ...] | None = None,
     progress: Callable[[int, int], None] | None = None,
     on_damaged: OnDamaged | None = None,
 ) -> Material:
     """The newest labelled episodes that may be trained on.
 
     Args:
+        folders: as in `RunSpec`; where the config names runs, these are the ones in whatever folder.
         progress: told episodes read and in all.
         on_damaged: told of each that cannot be read, which is left out; None: the first ends it.
     """
-    chosen = TrajectoryFilter(split=Split.TRAIN, ended=True)
+    chosen = TrajectoryFilter(split=Split.TRAIN, ended=True, folders=None if config.runs else folders)
     refused = tuple(sorted(HELD_OUT_TASKS | set(config.leave_out)))
     never = set(await store.trajectory_ids(replace(chosen, task_ids=refused)))
     return await _read(store, config, chosen, never, progress, on_damaged)

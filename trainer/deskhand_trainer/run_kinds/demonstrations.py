@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from deskhand_agent.types import Trajectory
@@ -17,15 +18,16 @@ async def demonstrations(
     whichever order they were played.
 
     Args:
-        most: of each task so many of those that were played first.
-        purposes: whose: oracles' ("demonstration"), or policies' own ("rollout").
+        most: of each task so many, shared evenly among the purposes as far as there are some.
+        purposes: whose: oracles' ("demonstration"), those that were played first, or policies' own
+            ("rollout"), the newest.
 
     Raises:
         RunRefused: see `RunContext.episodes` and `RunContext.read`.
     """
     ids: list[str] = []
     for task, count in most.items():
-        found: list[str] = []
+        found: dict[str, list[str]] = {}
         for purpose in purposes:
             chosen = TrajectoryFilter(
                 task_ids=(task,),
@@ -34,8 +36,12 @@ async def demonstrations(
                 labels={"purpose": purpose},
                 ended=True,
             )
-            found += await context.settled_episodes(chosen)
-        ids += found[:count]
+            found[purpose] = await context.settled_episodes(chosen)
+        # whoever has few of them leaves the others more
+        for place, (purpose, own) in enumerate(sorted(found.items(), key=lambda pair: len(pair[1]))):
+            share = min(len(own), math.ceil(count / (len(found) - place)))
+            ids += own[len(own) - share :] if purpose == "rollout" else own[:share]
+            count -= share
     order = list(most)
     read = [t async for t in context.read(ids)]
     return sorted(read, key=lambda t: (order.index(t.start.task.id), t.start.task.seed))

@@ -3,58 +3,78 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 
-from deskhand_flywheel.errors import FlywheelError
+from deskhand_flywheel.errors import FlywheelError, NoLabels
 from deskhand_flywheel.prm.scoring import ProcessRewardModel, score_store
+from deskhand_flywheel.trajectories import OnDamaged
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.config import ScoreConfig
+from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.prm.keeping import about, figures_of
 from deskhand_trainer.prm.material import training_material
 from deskhand_trainer.prm.train import train_reward_model
+from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.run_kinds.context import RunContext
 from deskhand_trainer.run_kinds.training_thread import stopping
 
 
 async def run(context: RunContext, config: ScoreConfig) -> tuple[str, dict[str, JsonValue]]:
-    """Train, keep, score."""
-    bundle = await context.bundle()
-    told = context.folder.progress
-    told("reading trajectories", 0, config.epochs)
+    """Train, keep, score. A later life scores by the model that an earlier one kept."""
     damaged: dict[str, str] = {}
 
     def left_out(trajectory_id: str, error: FlywheelError) -> None:
         damaged[trajectory_id] = str(error)
 
-    material = await training_material(context.store, config, on_damaged=left_out)
-    async with stopping() as should_stop:
-        trained = await asyncio.to_thread(
-            train_reward_model,
-            bundle,
-            material,
-            config,
-            progress=lambda done, total: told("training the reward model", done, total),
-            should_stop=should_stop,
-        )
-    model = ProcessRewardModel(trained.bundle, trained.head)
-    folder = context.folder.path / "reward_model"
-    await asyncio.to_thread(model.save, folder)
-    figures = {**figures_of(trained.report), "trajectories": len(material.trajectories)}
-    kept = await context.keep(folder, about(config, trained.report, material))
+    noted = context.folder.path / "kept.json"
+    if not noted.exists():
+        write_json(noted, await _train(context, config, left_out))
+    kept, figures = json.loads(noted.read_text())
+    model = await context.reward_model(kept, device=config.device)
+    assert model is not None
     scored = 0
     for chosen in _to_score(context.spec.folders, config):
         scored += await score_store(
             context.store,
             model,
             chosen,
-            progress=lambda done, total: told("scoring", done, total),
+            progress=lambda done, total: context.folder.progress("scoring", done, total),
             on_damaged=left_out,
         )
     await context.reporter.unreadable(damaged)
     figures |= {"scored": scored, "scorer": model.scorer, "left_out": len(damaged)}
     await context.reporter.metric("score", figures, step=0)
     return kept, figures
+
+
+async def _train(
+    context: RunContext, config: ScoreConfig, left_out: OnDamaged
+) -> tuple[str, dict[str, JsonValue]]:
+    """Id of the model that is kept, and what its training came to."""
+    bundle = await context.bundle()
+    told = context.folder.progress
+    told("reading trajectories", 0, config.epochs)
+    material = await training_material(
+        context.store, config, folders=context.spec.folders, on_damaged=left_out
+    )
+    try:
+        async with stopping() as should_stop:
+            trained = await asyncio.to_thread(
+                train_reward_model,
+                bundle,
+                material,
+                config,
+                progress=lambda done, total: told("training the reward model", done, total),
+                should_stop=should_stop,
+            )
+    except NoLabels as error:
+        raise RunRefused(str(error)) from error
+    folder = context.folder.path / "reward_model"
+    await asyncio.to_thread(ProcessRewardModel(trained.bundle, trained.head).save, folder)
+    kept = await context.keep(folder, about(config, trained.report, material))
+    return kept, {**figures_of(trained.report), "trajectories": len(material.trajectories)}
 
 
 def _to_score(folders: tuple[str, ...] | None, config: ScoreConfig) -> list[TrajectoryFilter]:

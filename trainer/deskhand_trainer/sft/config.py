@@ -35,7 +35,8 @@ class SftConfig:
     learn_from: tuple[Literal["demonstration", "rollout"], ...] = ("demonstration",)
     """Whose successful episodes: oracles', or policies' own (rejection fine-tuning)."""
     demonstrations_per_task: int = field(default=128, metadata=bounds(0, 100_000))
-    """Oracle episodes taken from the store, at most; few, so that learning is left to do."""
+    """Episodes taken from the store, at most, shared among `learn_from`: the first that oracles played, the
+    newest of policies; few, so that learning is left to do."""
     hard_tasks: tuple[str, ...] = ()
     """Those of `tasks` of which more are taken."""
     hard_demonstrations: int = field(default=512, metadata=bounds(1, 100_000))
