@@ -612,6 +612,22 @@ def test_a_note_is_written_to_its_end_while_the_episode_goes_on(platform: Platfo
     grow(platform, trajectory, range(3, 4), ends=True)
 
 
+def test_what_is_written_while_a_note_is_sent_stays(platform: Platform, signed: Signed) -> None:
+    trajectory = grow(platform, None, range(2))
+    page = signed.open(f"/trajectories/{trajectory}?step=0")
+    held: list[Route] = []
+    page.route(re.compile("/notes$"), lambda route: held.append(route))
+    note = page.get_by_role("textbox", name="Note")
+    note.fill("it clicked")
+    with page.expect_request(re.compile("/notes$")):
+        note.press("Enter")
+    note.fill("and beside it")
+    held[0].continue_()
+    expect(page.get_by_role("list", name="Notes")).to_contain_text("it clicked")
+    expect(note).to_have_value("and beside it")
+    grow(platform, trajectory, range(2, 3), ends=True)
+
+
 def test_who_signs_in_again_goes_on_where_they_were(platform: Platform, signed: Signed) -> None:
     async def end() -> None:
         async with await platform.store() as store, store.database.write() as connection:

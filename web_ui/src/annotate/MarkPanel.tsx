@@ -55,23 +55,24 @@ export function MarkPanel({
     );
   };
   const mark = useMutation({
-    mutationFn: (score: number | null) => send(id, index, user ?? "", score, reason),
-    onSuccess: (_, score) => {
-      setReason("");
+    mutationFn: ({ score, why }: { score: number | null; why: string }) => send(id, index, user ?? "", score, why),
+    onSuccess: (_, { score, why }) => {
+      // what was written since has not been sent
+      setReason((now) => (now === why ? "" : now));
       void refresh();
       if (score !== null) onMarked?.();
     },
   });
   const write = useMutation({
-    mutationFn: () =>
+    mutationFn: (text: string) =>
       answer(
         api.POST("/v1/trajectories/{id}/steps/{index}/notes", {
           params: { path: { id, index: index ?? 0 } },
-          body: { text: note },
+          body: { text },
         }),
       ),
-    onSuccess: () => {
-      setNote("");
+    onSuccess: (_, text) => {
+      setNote((now) => (now === text ? "" : now));
       void refresh();
     },
   });
@@ -84,11 +85,12 @@ export function MarkPanel({
     },
   });
   const [taking, setTaking] = useState<string | null>(null);
+  const give = (score: number | null) => mark.mutate({ score, why: reason });
   const ready = allowed && ended && user !== undefined && !mark.isPending;
   useKeys<Way>(
     (way) => {
       if (way === "reason") document.getElementById("reason")?.focus();
-      else if (ready && (way !== "undo" || mine)) mark.mutate(way === "undo" ? null : way === "good" ? 1 : 0);
+      else if (ready && (way !== "undo" || mine)) give(way === "undo" ? null : way === "good" ? 1 : 0);
     },
     (key) => KEYS.get(key),
   );
@@ -102,17 +104,17 @@ export function MarkPanel({
         {allowed ? (
           <>
             <div className="flex flex-wrap gap-2">
-              <Choice keyName="G" chosen={mine?.score === 1} disabled={!ready} onClick={() => mark.mutate(1)}>
+              <Choice keyName="G" chosen={mine?.score === 1} disabled={!ready} onClick={() => give(1)}>
                 <span className="text-good">✓</span> Good
               </Choice>
-              <Choice keyName="B" chosen={mine?.score === 0} disabled={!ready} onClick={() => mark.mutate(0)}>
+              <Choice keyName="B" chosen={mine?.score === 0} disabled={!ready} onClick={() => give(0)}>
                 <span className="text-bad">✕</span> Bad
               </Choice>
               <button
                 type="button"
                 className="button button-bare"
                 disabled={!ready || !mine}
-                onClick={() => mark.mutate(null)}
+                onClick={() => give(null)}
               >
                 Take back <kbd className="keycap">U</kbd>
               </button>
@@ -160,7 +162,7 @@ export function MarkPanel({
             className="flex gap-2"
             onSubmit={(event) => {
               event.preventDefault();
-              if (note.trim() !== "") write.mutate();
+              if (note.trim() !== "" && !write.isPending) write.mutate(note);
             }}
           >
             <input
