@@ -1,5 +1,5 @@
-"""Drops what is over: old events of tasks, old deliveries of webhooks, and files that tasks fetched and none
-has used for long.
+"""Drops what is over: old events of tasks, old deliveries of webhooks, files that tasks fetched and none has
+used for long, and what logs of other processes said before their last 50 MB.
 
 Tasks, their results and episodes stay, and so do alarms, states of rounds and the figures of runs. What was
 dropped last is told by an event of its own, so that a stream that would go on before it is told so.
@@ -10,9 +10,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+import shutil
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -31,6 +34,8 @@ from deskhand_sandbox.tasks.setup.downloads import Downloads
 log = logging.getLogger(__name__)
 BATCH = 1000
 """Rows of one transaction."""
+LARGEST_LOG = 50_000_000
+"""Bytes: a log that has more is begun anew; what it held stays beside it until then next time."""
 SUBJECT, DROPPED = "platform", "task_events_dropped"
 """Of the event that tells up to which id events of tasks may be gone: its data's `up_to`."""
 
@@ -38,7 +43,18 @@ SUBJECT, DROPPED = "platform", "task_events_dropped"
 class Retention:
     """The one that drops."""
 
-    def __init__(self, database: Database, settings: RetentionSettings, downloads: Downloads) -> None:
+    def __init__(
+        self,
+        database: Database,
+        settings: RetentionSettings,
+        downloads: Downloads,
+        logs: Sequence[Path] = (),
+    ) -> None:
+        """
+        Args:
+            logs: that processes append to for as long as they live.
+        """
+        self._logs = logs
         self._database = database
         self._settings = settings
         self._downloads = downloads
@@ -59,6 +75,9 @@ class Retention:
                 dropped = await self.drop(time.time())
                 if dropped:
                     log.info("dropped %d old events, deliveries and downloads", dropped)
+            async with log_and_continue("a log could not be begun anew", OSError):
+                for path in self._logs:
+                    await asyncio.to_thread(begin_anew, path)
             await asyncio.sleep(self._settings.every_s)
 
     async def drop(self, now_s: float) -> int:
@@ -115,6 +134,17 @@ class Retention:
                     # one that is sent again meanwhile stays
                     gone = await connection.execute(table.delete().where(over, table.c.id.in_(some)))
                     dropped += gone.rowcount
+
+
+def begin_anew(path: Path) -> None:
+    """Begin a log anew that is too large; whoever appends to it goes on in the same file.
+
+    Raises:
+        OSError: it cannot be copied or emptied.
+    """
+    if path.exists() and path.stat().st_size > LARGEST_LOG:
+        shutil.copyfile(path, path.with_name(f"{path.name}.1"))
+        os.truncate(path, 0)
 
 
 async def dropped_up_to(database: Database) -> int:

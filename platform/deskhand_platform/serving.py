@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -110,6 +111,10 @@ def sandbox_host(settings: Settings) -> StartHost:
     return lambda: start_host(host)
 
 
+def _logs_of_children(settings: Settings) -> list[Path]:
+    return [settings.home / name for name in ("worker.log", "chat.log", "sandboxes/host.log")]
+
+
 @asynccontextmanager
 async def platform(
     settings: Settings, start_host: StartHost | None = None, *, take_over: bool = False
@@ -152,7 +157,9 @@ async def platform(
                         EvaluationRunner(settings, supervisor).running(),
                         JobRunner(settings, supervisor).running(),
                         AlarmWatch(settings, store).running(),
-                        Retention(store.database, settings.retention, Downloads()).running(),
+                        Retention(
+                            store.database, settings.retention, Downloads(), _logs_of_children(settings)
+                        ).running(),
                         serve_api(services, listener),
                     ):
                         url = address_of(listener)

@@ -188,6 +188,24 @@ async def test_it_drops_by_itself(store: Store) -> None:
             await asyncio.sleep(0.01)
 
 
+async def test_a_log_that_is_too_large_is_begun_anew_under_whoever_writes_it(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "LARGEST_LOG", 10)
+    large, small, old = tmp_path / "worker.log", tmp_path / "chat.log", tmp_path / "worker.log.1"
+    small.write_text("0123456789")
+    old.write_text("of the time before")
+    logs = [tmp_path / "no.log", large, small]
+    with large.open("ab", buffering=0) as child:
+        child.write(b"more than ten")
+        async with asyncio.timeout(60), Retention(store.database, MONTH, NONE_FETCHED, logs).running():
+            while large.stat().st_size:
+                await asyncio.sleep(0.01)
+        child.write(b"and on")
+    assert (large.read_bytes(), old.read_bytes()) == (b"and on", b"more than ten")
+    assert small.read_text() == "0123456789" and len([*tmp_path.glob("*.log*")]) == 3
+
+
 @pytest.mark.usefixtures("short_pauses")
 async def test_what_nobody_foresaw_ends_no_dropping(store: Store, caplog: pytest.LogCaptureFixture) -> None:
     class Odd(Retention):
