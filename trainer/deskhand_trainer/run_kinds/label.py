@@ -56,9 +56,7 @@ async def run(context: RunContext, config: LabelConfig) -> tuple[None, dict[str,
                 labeller=labeller,
                 settings=settings,
                 chosen=chosen,
-                among=None
-                if config.max_trajectories is None
-                else await _unlabelled(context, labeller, chosen),
+                among=await _unlabelled(context, labeller, chosen),
                 progress=lambda done, total: context.folder.progress("labelling", done, total),
             )
             counts.update(
