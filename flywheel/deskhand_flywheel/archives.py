@@ -39,7 +39,7 @@ class _Member(tarfile.TarInfo):
     """Refuses, before it is read, what `tarfile` would gather in memory without a bound."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> Self:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         """A member by its head, or the head of what is said about the next member."""
         member = super().frombuf(buf, encoding, errors)
         if member.type == tarfile.GNUTYPE_SPARSE:
@@ -141,7 +141,7 @@ def _unpack(opened: tarfile.TarFile, folder: Path, limits: UnpackingLimits) -> N
     files = unpacked = 0
     while (member := opened.next()) is not None:
         # it would remember all of them
-        opened.members.clear()
+        opened.members.clear()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
         place = folder / safe_name(member.name)
         if not (member.isreg() or member.isdir()):
             raise DamagedInput(f"{member.name!r:.200}", "is neither a file nor a folder")

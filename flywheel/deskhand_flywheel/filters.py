@@ -16,11 +16,12 @@ from deskhand_flywheel.search import says
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 
 
-def matches(chosen: TrajectoryFilter, *, since: str = "") -> ColumnElement[bool]:
+def matches(chosen: TrajectoryFilter, *, since: str = "", few: bool = False) -> ColumnElement[bool]:
     """The filter as a condition on the `trajectories` table.
 
     Args:
         since: id that those looked for do not come before.
+        few: see `labelled`.
 
     Raises:
         InvalidQuery: its text holds no word to search for.
@@ -59,8 +60,8 @@ def matches(chosen: TrajectoryFilter, *, since: str = "") -> ColumnElement[bool]
         verdict = {OutcomeFilter.SUCCESS: True, OutcomeFilter.FAILURE: False, OutcomeFilter.NONE: None}
         conditions.append(table.c.success.is_(verdict[chosen.outcome]))
     if chosen.folders is not None:
-        conditions.append(labelled("folder", chosen.folders))
-    conditions.extend(labelled(key, [value]) for key, value in chosen.labels.items())
+        conditions.append(labelled("folder", chosen.folders, few=few))
+    conditions.extend(labelled(key, [value], few=few) for key, value in chosen.labels.items())
     return and_(true(), *conditions)
 
 
@@ -72,14 +73,18 @@ def _shipped() -> Select[tuple[str]]:
     )
 
 
-def labelled(key: str, values: Iterable[str]) -> ColumnElement[bool]:
-    """A trajectory has the label with one of the values."""
+def labelled(key: str, values: Iterable[str], *, few: bool = False) -> ColumnElement[bool]:
+    """A trajectory has the label with one of the values.
+
+    Args:
+        few: the query names the trajectories it is about: each one's label is looked up, and otherwise all
+            that have the label are, once.
+    """
     labels = tables.trajectory_labels
-    return exists().where(
-        labels.c.trajectory_id == tables.trajectories.c.id,
-        labels.c.key == column_text(key),
-        labels.c.value.in_([column_text(value) for value in values]),
-    )
+    has = and_(labels.c.key == column_text(key), labels.c.value.in_([column_text(value) for value in values]))
+    if few:
+        return exists().where(labels.c.trajectory_id == tables.trajectories.c.id, has)
+    return tables.trajectories.c.id.in_(select(labels.c.trajectory_id).where(has))
 
 
 async def whole_trajectories(

@@ -6,12 +6,13 @@ async for trajectory_id, step_index, label, rationale, source in opinions(store)
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, FromClause, exists, false, or_, select, tuple_
 
 from deskhand_flywheel import tables
+from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.filters import matches
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import HUMAN, JUDGE, TrajectoryFilter
@@ -37,6 +38,7 @@ async def opinions(
     *,
     sources: Sequence[str] = (HUMAN, JUDGE),
     newest: bool = False,
+    trajectory_ids: Collection[str] | None = None,
 ) -> AsyncGenerator[Opinion]:
     """Every one on a step of a whole trajectory, by trajectory, step and source.
 
@@ -44,6 +46,7 @@ async def opinions(
         sources: kinds of scorers ("human", "judge", "prm") or whole names of scorers; the versions of a judge
             are told apart by their names.
         newest: of each step only the last word of them.
+        trajectory_ids: only on these; None for all.
 
     Raises:
         StoreUnavailable: the database does not answer.
@@ -59,16 +62,22 @@ async def opinions(
     )
     if newest:
         query = query.where(~_spoken_of_later(sources))
-    after: tuple[str, int, str] | None = None
-    while True:
-        page = query if after is None else query.where(key > tuple_(*after))
-        async with store.database.read() as connection:
-            rows = (await connection.execute(page)).all()
-        for row in rows:
-            yield Opinion(row.trajectory_id, row.step_index, row.score, row.rationale, row.scorer)
-        if len(rows) < _PAGE:
-            return
-        after = (rows[-1].trajectory_id, rows[-1].step_index, rows[-1].scorer)
+    parts = [query]
+    if trajectory_ids is not None:
+        parts = [
+            query.where(table.c.trajectory_id.in_(ids)) for ids in in_chunks(sorted(set(trajectory_ids)))
+        ]
+    for part in parts:
+        after: tuple[str, int, str] | None = None
+        while True:
+            page = part if after is None else part.where(key > tuple_(*after))
+            async with store.database.read() as connection:
+                rows = (await connection.execute(page)).all()
+            for row in rows:
+                yield Opinion(row.trajectory_id, row.step_index, row.score, row.rationale, row.scorer)
+            if len(rows) < _PAGE:
+                break
+            after = (rows[-1].trajectory_id, rows[-1].step_index, rows[-1].scorer)
 
 
 def _spoken_of_later(sources: Sequence[str]) -> ColumnElement[bool]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from flywheel_episodes import make_end, make_start, make_step, make_trajectory, write
 
+from deskhand_flywheel import database
 from deskhand_flywheel import opinions as module
 from deskhand_flywheel.opinions import Opinion, opinions
+from deskhand_flywheel.prm.targets import LabelSource, targets_from
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore, TrajectoryFilter
 
@@ -53,3 +55,22 @@ async def test_people_and_judges_on_steps_of_whole_trajectories(
         "human:bob",
     ]
     assert [o async for o in opinions(store, sources=())] == []
+
+
+async def test_of_some_trajectories_alone_no_other_row_is_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_AT_ONCE", 2)
+    monkeypatch.setattr(module, "_PAGE", 3)
+    for name in "abcde":
+        await write(store, make_trajectory(name, end=make_end()))
+        await store.mark(name, 0, "ada", 1.0)
+        await store.mark(name, 1, "ada", 0.0)
+    made: list[tuple[object, ...]] = []
+    monkeypatch.setattr(module, "Opinion", lambda *values: made.append(values) or Opinion(*values))
+    said = [o async for o in opinions(store, trajectory_ids=["d", "a", "b", "a", "gone"])]
+    assert [(o.trajectory_id, o.step_index) for o in said] == [(name, at) for name in "abd" for at in (0, 1)]
+    made.clear()
+    await targets_from(store, [LabelSource.HUMAN], ["b"])
+    assert {values[0] for values in made} == {"b"}
+    assert [o async for o in opinions(store, trajectory_ids=[])] == []

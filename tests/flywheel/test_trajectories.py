@@ -17,8 +17,10 @@ from flywheel_episodes import (
     picture,
     write,
 )
+from sqlalchemy import select, text
 
 from deskhand_agent.types import Failure, StopReason, Trajectory
+from deskhand_flywheel import tables
 from deskhand_flywheel.errors import (
     ConflictingRecord,
     CorruptBlob,
@@ -28,6 +30,7 @@ from deskhand_flywheel.errors import (
     StoreClosed,
     UnknownTrajectory,
 )
+from deskhand_flywheel.filters import matches
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_sandbox.types import Split
@@ -315,3 +318,24 @@ async def test_an_episode_played_elsewhere_is_there_whole_or_not_at_all(store: S
         await store.add_trajectory(make_trajectory("begun", end=make_end()))
     begun = await store.trajectory("begun")
     assert (begun.steps, begun.end) == ((other,), None)
+
+
+async def test_labels_are_looked_up_once_and_not_for_each_trajectory(store: Store) -> None:
+    """A filter asked again and again, as a loop does, costs what has the label, not what the task has."""
+    chosen = TrajectoryFilter(task_ids=("miniwob/click-test",), labels={"run": "r"}, folders=("f",))
+    query = select(tables.trajectories.c.id).where(matches(chosen))
+    async with store.database.read() as connection:
+        dialect = connection.dialect
+        said = str(query.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
+        explain = "EXPLAIN QUERY PLAN" if store.database.is_sqlite else "EXPLAIN"
+        plan = "\n".join(str(row) for row in await connection.execute(text(f"{explain} {said}")))
+    if store.database.is_sqlite:
+        assert "CORRELATED" not in plan
+        assert plan.count("trajectory_labels USING COVERING INDEX ix_trajectory_labels_key_value") == 2
+    for name, labels in {"a": {"run": "r", "folder": "f"}, "b": {"run": "r"}, "c": {"folder": "f"}}.items():
+        await write(store, make_trajectory(name, end=make_end(), labels=labels))
+    assert await store.trajectory_ids(chosen) == ("a",)
+    for few in (False, True):
+        async with store.database.read() as connection:
+            query = select(tables.trajectories.c.id).where(matches(chosen, few=few))
+            assert [*await connection.scalars(query)] == ["a"]

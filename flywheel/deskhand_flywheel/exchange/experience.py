@@ -70,20 +70,26 @@ def turns_of(trajectory: Trajectory) -> tuple[Turn, ...]:
     )
 
 
-def reflections(succeeded: Sequence[Turn], failed: Sequence[Turn]) -> Iterator[tuple[Turn, Turn]]:
+def reflections(
+    succeeded: Sequence[Turn], failed: Sequence[Turn], told: set[tuple[str, str, str]]
+) -> Iterator[tuple[Turn, Turn]]:
     """Turns on one screen, of a success and of a failure from the same start, of which the second was no use.
 
     An action that leads to a screen which the success came by too is another way, and no mistake.
+
+    Args:
+        told: screens, each with what was better and what was worse, that are not to come again; those that
+            come are added.
     """
     reached = {turn.after for turn in succeeded}
     taken = {turn.before: turn for turn in reversed(succeeded)}
-    told: set[tuple[str, str]] = set()
     for turn in failed:
         better = taken.get(turn.before)
-        if better is None or turn.action == better.action or (turn.before, turn.action) in told:
+        if better is None or turn.action == better.action:
             continue
-        if turn.after is not None and turn.after not in reached - {turn.before}:
-            told.add((turn.before, turn.action))
+        said = turn.before, better.action, turn.action
+        if said not in told and turn.after is not None and turn.after not in reached - {turn.before}:
+            told.add(said)
             yield better, turn
 
 
@@ -150,9 +156,10 @@ class _Experience:
 
     def reflect(self) -> None:
         for (task_id, _, instruction), episodes in self._episodes.items():
+            told: set[tuple[str, str, str]] = set()
             for good in (each for each in episodes if each.succeeded):
                 for bad in (each for each in episodes if not each.succeeded):
-                    for better, worse in reflections(good.turns, bad.turns):
+                    for better, worse in reflections(good.turns, bad.turns, told):
                         _line(
                             self._reflected,
                             {

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import ParamSpec
 
 from deskhand_flywheel.errors import FolderTaken
 from deskhand_flywheel.exchange.formats import format_named
 from deskhand_flywheel.exchange.types import Progress, Recorded, Remarks
 from deskhand_flywheel.store import Store
+
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,9 +55,9 @@ async def export_trajectories(
             for done, trajectory_id in enumerate(trajectory_ids):
                 progress(done, len(trajectory_ids))
                 recorded = await read_whole(store, trajectory_id)
-                await asyncio.to_thread(add, recorded)
+                await _to_its_end(add, recorded)
                 steps += len(recorded.trajectory.steps)
-        await asyncio.to_thread(_move_into_place, staging, folder)
+        await _to_its_end(_move_into_place, staging, folder)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
@@ -76,6 +79,16 @@ async def read_whole(store: Store, trajectory_id: str) -> Recorded:
         notes=await store.notes(trajectory_id),
     )
     return Recorded(trajectory=trajectory, remarks=remarks)
+
+
+async def _to_its_end(work: Callable[P, None], *args: P.args, **more: P.kwargs) -> None:
+    """In a thread, which a cancellation waits for: it writes into the folder that is then cleared away."""
+    working = asyncio.create_task(asyncio.to_thread(work, *args, **more))
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working])
+        raise
 
 
 def _staging(folder: Path) -> Path:

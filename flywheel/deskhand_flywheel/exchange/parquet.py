@@ -39,9 +39,12 @@ from deskhand_flywheel.exchange.types import Add, Format, Guidance, Recorded, Re
 from deskhand_sandbox.types import Split
 
 SHARD_BYTES = 256 << 20
-"""Of pictures in one file, after which the next is begun."""
+"""Of pictures and records in one file, after which the next is begun."""
 GROUP_BYTES = 32 << 20
-"""Of pictures in one row group, which is what a reader holds in memory."""
+"""Of pictures and records in one row group, which is what a reader holds in memory."""
+GROUP_ROWS = 4096
+"""Most rows in one row group."""
+_RECORDS = ("record", "start", "end")
 _BATCH = 64
 
 
@@ -109,12 +112,14 @@ class _Table:
         self._waiting = 0
 
     def put(self, row: Row) -> int:
-        """Bytes of pictures in the row."""
+        """Bytes of pictures and records in the row."""
         pictures = [row.get("screenshot"), row.get("final_screenshot"), *row.get("other_images", ())]
         size = sum(len(picture["bytes"]) for picture in pictures if picture)
+        # what stands beside a record is no larger
+        size += sum(len(row.get(name) or "") for name in _RECORDS)
         self._rows.append(row)
         self._waiting += size
-        if self._waiting >= GROUP_BYTES:
+        if self._waiting >= GROUP_BYTES or len(self._rows) >= GROUP_ROWS:
             self._flush()
         return size
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -77,6 +77,7 @@ async def label_store(
     labeller: str,
     settings: LabelSettings | None = None,
     chosen: TrajectoryFilter | None = None,
+    among: Sequence[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Labelled:
     """Label every episode that has a verdict and no value of this labeller for some of its steps.
@@ -85,6 +86,8 @@ async def label_store(
 
     Args:
         labeller: see `labeller_of`.
+        among: what `Store.unlabelled` said when a work that was cut off began, to go on with it: what is
+            labelled since is taken off the limit.
         progress: called with episodes done and in all.
 
     Raises:
@@ -92,8 +95,14 @@ async def label_store(
     """
     settings = settings or LabelSettings()
     ids = await store.unlabelled(labeller, chosen)
-    at_most = len(ids) if settings.limit is None else settings.limit
-    waiting, behind = list(ids[-at_most:]), list(ids[:-at_most])
+    labelled = 0
+    if among is not None:
+        lacking = set(ids)
+        ids = tuple(each for each in among if each in lacking)
+        labelled = len(among) - len(ids)
+    at_most = len(ids) if settings.limit is None else max(0, settings.limit - labelled)
+    cut = max(0, len(ids) - at_most)
+    waiting, behind = list(ids[cut:]), list(ids[:cut])
     total, done, left_out = len(waiting), Counter[str](), Counter[str]()
     starts: dict[_StartKey, StateValue] = {}
     # by the start that another episode is in hand of

@@ -84,8 +84,8 @@ async def targets_from(
             case LabelSource.HUMAN | LabelSource.JUDGE:
                 by_judge = source is LabelSource.JUDGE
                 by = judge if by_judge and judge else source
-                said = [each async for each in opinions(store, sources=(by,), newest=by_judge)]
-                made = judged_targets([each for each in said if each.trajectory_id in wanted], source)
+                said = opinions(store, sources=(by,), newest=by_judge, trajectory_ids=wanted)
+                made = judged_targets([each async for each in said], source)
             case LabelSource.OUTCOME:
                 made = [
                     target

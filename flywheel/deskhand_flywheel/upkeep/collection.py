@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Table, delete, func, or_, select, text
+from sqlalchemy import Table, and_, delete, func, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
@@ -19,7 +19,7 @@ from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.upkeep.citations import cited_blobs
 from deskhand_flywheel.upkeep.findings import Progress, quiet
-from deskhand_flywheel.upkeep.retention import RetentionRule, citing, may_go, named
+from deskhand_flywheel.upkeep.retention import Keepers, RetentionRule, may_go
 from deskhand_flywheel.writer import WRITERS_LOCK
 
 
@@ -56,8 +56,8 @@ async def collect(
     """
     async with store.database.read() as connection:
         going = may_go(rule)
-        keeping = await citing(connection, runs)
-        names = await named(connection)
+        keepers = Keepers(runs)
+        keeping, names = await keepers.read(connection), keepers.names
         table = tables.trajectories
         found = select(table.c.id).where(going).order_by(table.c.id)
         free = await connection.scalars(found.where(~or_(*keeping.values())))
@@ -76,7 +76,7 @@ async def collect(
         if count := sum(each in names for each in await connection.scalars(found)):
             kept.append(("policies and recipes that name it", count))
     if apply:
-        ids = await _drop(store, rule, ids, runs, progress)
+        ids = await _drop(store, rule, ids, keepers, progress)
     orphans = await _orphans(store, rule, () if apply else ids)
     if apply:
         orphans = await _delete(store, orphans, progress)
@@ -91,7 +91,7 @@ async def collect(
 
 
 async def _drop(
-    store: Store, rule: RetentionRule, ids: Sequence[str], runs: Collection[str], progress: Progress
+    store: Store, rule: RetentionRule, ids: Sequence[str], keepers: Keepers, progress: Progress
 ) -> list[str]:
     """Drop those that may still go, a few in a transaction; returns which."""
     table, dropped = tables.trajectories, list[str]()
@@ -99,10 +99,10 @@ async def _drop(
     for chunk in in_chunks(ids):
         async with store.database.write() as connection:
             await _alone(store, connection)
-            keeping = await citing(connection, runs)
-            query = select(table.c.id).where(table.c.id.in_(chunk), may_go(rule), ~or_(*keeping.values()))
-            names = await named(connection)
-            few = [each for each in await connection.scalars(query) if each not in names]
+            keeping = await keepers.read(connection, few=True)
+            going = and_(table.c.id.in_(chunk), may_go(rule, few=True))
+            found = await connection.scalars(select(table.c.id).where(going, ~or_(*keeping.values())))
+            few = [each for each in found if each not in keepers.names]
             for name in tables.OWN_TABLES:
                 own: Table = tables.metadata.tables[name]
                 await connection.execute(delete(own).where(own.c.trajectory_id.in_(few)))

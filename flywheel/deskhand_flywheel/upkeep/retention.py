@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from sqlalchemy import Column, ColumnElement, Connection, MetaData, and_, exists, false, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, MetaData, and_, exists, false, or_, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
+from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.errors import InvalidQuery, MalformedRecord
 from deskhand_flywheel.filters import labelled, matches
 from deskhand_flywheel.lineage import EVALUATION
@@ -56,50 +57,94 @@ def retention_rule(data: object) -> RetentionRule:
     return rule
 
 
-def may_go(rule: RetentionRule) -> ColumnElement[bool]:
-    """The rule as a condition on the `trajectories` table."""
+def may_go(rule: RetentionRule, *, few: bool = False) -> ColumnElement[bool]:
+    """The rule as a condition on the `trajectories` table.
+
+    Args:
+        few: see `filters.labelled`.
+    """
     stored = tables.trajectories.c.stored_at_s
     now = time.time()
     return or_(
-        false(), *(and_(stored < now - d.older_than_days * _DAY_S, matches(d.where)) for d in rule.drop)
+        false(),
+        *(and_(stored < now - d.older_than_days * _DAY_S, matches(d.where, few=few)) for d in rule.drop),
     )
 
 
-async def citing(connection: AsyncConnection, runs: Collection[str]) -> Mapping[str, ColumnElement[bool]]:
-    """What keeps a trajectory, as conditions on the `trajectories` table, by what it is.
+class Keepers:
+    """What keeps a trajectory whatever the rule says.
 
     A dataset, and any other table that refers to trajectories or steps, knows best what it needs; a score
     that a person gave is work that cannot be had again; a policy was made of what was played in its run,
-    evaluations apart, as `lineage` shows; and a run that has not finished goes on from its checkpoint with
-    the episodes it recorded. What is `named` is kept too.
+    evaluations apart, as `lineage` shows; a run that has not finished goes on from its checkpoint with the
+    episodes it recorded; and policies and recipes name what they were made of.
 
-    Args:
-        runs: ids of unfinished runs, as in the label "run".
+    Of policies and datasets, which never change, only those are read that came since the last time.
     """
-    table = tables.trajectories
-    referring = await connection.run_sync(_referring)
-    return {
-        **{
-            f"rows of {column.table.name}": table.c.id.in_(select(column).where(column.is_not(None)))
-            for column in referring
-        },
-        "scores that a person gave": or_(
-            *(
-                exists().where(scores.c.trajectory_id == table.c.id, scores.c.scorer.startswith(f"{HUMAN}:"))
-                for scores in (tables.scores, tables.outcome_scores)
-            )
-        ),
-        "runs of policies that are kept": and_(
-            labelled("run", await _runs_kept(connection)), ~labelled("purpose", [EVALUATION])
-        ),
-        "a run that has not finished": labelled("run", runs),
-    }
 
+    def __init__(self, runs: Collection[str]) -> None:
+        """
+        Args:
+            runs: ids of unfinished runs, as in the label "run".
+        """
+        self.names: set[str] = set()
+        """Ids, among other texts, that policies and recipes name: any number, of which one query takes only
+        so many."""
+        self._unfinished = runs
+        self._runs: set[str] = set()
+        self._policies: set[str] = set()
+        self._datasets: set[tuple[str, int]] = set()
 
-async def _runs_kept(connection: AsyncConnection) -> set[str]:
-    """Ids of the runs that made the policies in the store."""
-    found = [json.loads(text) for text in await connection.scalars(select(tables.policies.c.metadata))]
-    return {run for metadata in found if isinstance(run := metadata.get("run"), str)}
+    async def read(
+        self, connection: AsyncConnection, *, few: bool = False
+    ) -> Mapping[str, ColumnElement[bool]]:
+        """All but the names, as conditions on the `trajectories` table, by what it is that keeps.
+
+        Args:
+            few: see `filters.labelled`.
+        """
+        await self._read_policies(connection)
+        await self._read_datasets(connection)
+        table = tables.trajectories
+        referring = await connection.run_sync(_referring)
+        return {
+            **{
+                f"rows of {column.table.name}": table.c.id.in_(select(column).where(column.is_not(None)))
+                for column in referring
+            },
+            "scores that a person gave": or_(
+                *(
+                    exists().where(
+                        scores.c.trajectory_id == table.c.id, scores.c.scorer.startswith(f"{HUMAN}:")
+                    )
+                    for scores in (tables.scores, tables.outcome_scores)
+                )
+            ),
+            "runs of policies that are kept": and_(
+                labelled("run", self._runs, few=few), ~labelled("purpose", [EVALUATION], few=few)
+            ),
+            "a run that has not finished": labelled("run", self._unfinished, few=few),
+        }
+
+    async def _read_policies(self, connection: AsyncConnection) -> None:
+        table = tables.policies
+        there = set(await connection.scalars(select(table.c.id)))
+        for chunk in in_chunks(sorted(there - self._policies)):
+            for text in await connection.scalars(select(table.c.metadata).where(table.c.id.in_(chunk))):
+                metadata = json.loads(text)
+                self.names.update(_strings(metadata))
+                if isinstance(run := metadata.get("run"), str):
+                    self._runs.add(run)
+        self._policies |= there
+
+    async def _read_datasets(self, connection: AsyncConnection) -> None:
+        table = tables.datasets
+        key = table.c.name, table.c.version
+        there = {(name, version) for name, version in await connection.execute(select(*key))}
+        for chunk in in_chunks(sorted(there - self._datasets)):
+            for text in await connection.scalars(select(table.c.recipe).where(tuple_(*key).in_(chunk))):
+                self.names.update(_strings(json.loads(text)))
+        self._datasets |= there
 
 
 def _referring(connection: Connection) -> list[Column[Any]]:
@@ -113,19 +158,6 @@ def _referring(connection: Connection) -> list[Column[Any]]:
         for key in table.foreign_keys
         if key.target_fullname in ("trajectories.id", "steps.trajectory_id")
     ]
-
-
-async def named(connection: AsyncConnection) -> set[str]:
-    """Ids, among other texts, that policies and recipes name: they were made of these trajectories.
-
-    Any number of them, of which one query takes only so many.
-    """
-    policies, datasets = tables.policies, tables.datasets
-    texts = [
-        *(await connection.scalars(select(policies.c.metadata))).all(),
-        *(await connection.scalars(select(datasets.c.recipe))).all(),
-    ]
-    return {name for text in texts for name in _strings(json.loads(text))}
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -87,6 +87,20 @@ async def test_where_a_success_and_a_failure_parted_is_reflected_on(store: Store
     assert all(thought.endswith("on the way on which the task was done.") for thought in thoughts)
 
 
+async def test_what_many_episodes_show_is_told_once(store: Store, tmp_path: Path) -> None:
+    good = [episode(f"good {n}", (FIRST, LEFT), (MENU, LEFT), last=DONE, success=True) for n in range(3)]
+    lost = [episode(f"lost {n}", (FIRST, RIGHT), (LOST, LEFT), last=LOST, success=False) for n in range(3)]
+    other = episode("other", (FIRST, TypeText(text="a")), last=DONE, success=True)
+    elsewhere = [replace(each, start=replace(each.start, id=f"{each.id} 7")) for each in (good[0], lost[0])]
+    elsewhere = [
+        replace(each, start=replace(each.start, task=replace(each.start.task, seed=7))) for each in elsewhere
+    ]
+    _, told = await exported(store, tmp_path / "out", *good, *lost, other, *elsewhere)
+    assert [(each["trajectory_id"], each["rejected_trajectory_id"]) for each in told] == [
+        ("good 0", "lost 0"), ("other", "lost 0"), ("good 0 7", "lost 0 7")
+    ]  # fmt: skip
+
+
 async def test_another_way_is_no_mistake_and_another_start_no_comparison(
     store: Store, tmp_path: Path
 ) -> None:

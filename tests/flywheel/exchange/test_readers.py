@@ -7,6 +7,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from flywheel_episodes import make_end, make_step, make_trajectory, picture, write
 
@@ -70,6 +71,31 @@ async def test_shards_hold_the_same_episodes_in_both_tables(
     assert [(row["trajectory_id"], row["step"]) for row in loaded] == [
         (f"e{number}", step) for number in range(4) for step in range(3)
     ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "tokens", "groups", "files"),
+    [("GROUP_ROWS", 5, 1, 3, 1), ("GROUP_BYTES", 45_000, 5000, 4, 1), ("SHARD_BYTES", 45_000, 5000, 1, 4)],
+)
+async def test_many_turns_of_small_pictures_are_not_held_in_memory(
+    store: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    most: int,
+    tokens: int,
+    groups: int,
+    files: int,
+) -> None:
+    """They are written by their number, or by how long their records are."""
+    monkeypatch.setattr(parquet, limit, most)
+    assert 16 * len(picture(0).data or b"") < 45_000
+    for number in range(4):
+        steps = tuple(make_step(index, image=picture(0), prompt_ids=(10,) * tokens) for index in range(3))
+        await write(store, make_trajectory(f"e{number}", steps=steps, end=make_end()))
+    await export_trajectories(store, [f"e{n}" for n in range(4)], tmp_path / "out", "parquet")
+    made = sorted((tmp_path / "out" / "steps").iterdir())
+    assert (pq.ParquetFile(made[0]).num_row_groups, len(made)) == (groups, files)
 
 
 async def test_datasets_loads_webdataset_shards(

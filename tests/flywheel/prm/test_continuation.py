@@ -211,6 +211,22 @@ async def test_the_store_is_labelled_once_by_each_labeller_and_goes_on_after_dea
     assert dead.trajectories == 0 and dead.left_out == {"broke: died as the test says": 3}
 
 
+async def test_labelling_that_goes_on_labels_no_more_than_it_was_to(store: Store) -> None:
+    """Cut off after one of two episodes it labels the other, whatever came into the store since."""
+    for ways in ("rrr", "rlrrr", "lrrrr"):
+        await walked(store, ways)
+    first, second, third = began = await store.unlabelled("mc1:w:1")
+    one, two = (LabelSettings(continuing=Continuing(continuations=1), limit=limit) for limit in (1, 2))
+    told = {"policy": Walker(), "source": Worlds(), "labeller": "mc1:w:1", "among": began}
+    await label_store(store, settings=one, **told)
+    assert await store.unlabelled("mc1:w:1") == (first, second)
+    await walked(store, "rrr")
+    for _ in range(2):  # and once more after it had ended
+        await label_store(store, settings=two, **told)
+        assert [each for each in began if each not in await store.unlabelled("mc1:w:1")] == [second, third]
+    assert len(await store.unlabelled("mc1:w:1")) == 2
+
+
 @pytest.mark.parametrize("kind", [WorldSandbox, Forgetful])
 async def test_the_value_of_a_start_is_found_once_for_all_its_episodes(
     store: Store, kind: type[WorldSandbox]

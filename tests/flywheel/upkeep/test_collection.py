@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from flywheel_episodes import Urls, make_end, make_step, make_trajectory, picture, write
-from sqlalchemy import event, text
+from sqlalchemy import event, select, text
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.errors import InvalidQuery, MissingBlob, UnknownTrajectory
@@ -27,6 +27,7 @@ from deskhand_flywheel.types import (
     TrajectoryFilter,
 )
 from deskhand_flywheel.upkeep import Drop, RetentionRule, collect, fsck, retention_rule
+from deskhand_flywheel.upkeep.retention import Keepers
 
 DATABASES = ("sqlite", "postgresql")
 
@@ -180,6 +181,45 @@ async def test_any_number_of_episodes_may_be_named(store: Store, tmp_path: Path)
     event.remove(engine, "before_cursor_execute", count)
     assert (done.trajectories, done.kept) == ((ids[-1],), (("policies and recipes that name it", 299),))
     assert 0 < most < len(ids)
+
+
+async def test_of_policies_and_datasets_only_what_came_since_is_read_again(
+    store: Store, tmp_path: Path
+) -> None:
+    """Every transaction that drops asks; what names or made the last policy still counts."""
+    for name in ("a", "b", "c"):
+        await write(store, make_trajectory(name, end=make_end(), labels={"run": f"run-{name}"}))
+    (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "weights").write_bytes(b"w")
+
+    async def keep(name: str) -> None:
+        metadata = {"run": f"run-{name}", "material": [f"named by {name}"]}
+        await store.keep_policy(tmp_path / "policy", parent_id=None, metadata=metadata)
+        chosen = TrajectoryFilter(labels={"run": f"run-{name}"})
+        await store.select_dataset(f"of {name}", SelectionRule.ALL, chosen, held_out=())
+
+    await keep("a")
+    read: list[str] = []
+
+    def noted(*told: Any) -> None:
+        if "metadata" in told[2] or "recipe" in told[2]:
+            read.append(str(told[3]))
+
+    keepers, table = Keepers(()), tables.trajectories
+    event.listen(store.database.engine.sync_engine, "before_cursor_execute", noted)
+    for few, made in ((False, ("a",)), (True, ("a",)), (True, ("a", "b"))):
+        if "b" in made:
+            await keep("b")
+        read.clear()
+        async with store.database.read() as connection:
+            conditions = await keepers.read(connection, few=few)
+            by_run = conditions["runs of policies that are kept"]
+            kept = await connection.scalars(select(table.c.id).where(by_run).order_by(table.c.id))
+            assert tuple(kept) == made
+        assert {f"named by {each}" for each in made} <= keepers.names
+        assert len(read) == (2 if not few or "b" in made else 0)
+        assert "of a" not in "".join(read) or not few
+    event.remove(store.database.engine.sync_engine, "before_cursor_execute", noted)
 
 
 async def test_a_picture_that_was_collected_is_stored_again_when_it_is_seen_again(

@@ -45,6 +45,7 @@ from deskhand_trainer.run_folder import RunFolder, read_spec
 from deskhand_trainer.run_kinds import ppo, prefer, pretrain, score
 from deskhand_trainer.run_kinds.context import RunContext, open_context
 from deskhand_trainer.run_kinds.demonstrations import demonstrations
+from deskhand_trainer.run_kinds.label import _unlabelled  # pyright: ignore[reportPrivateUsage]
 from deskhand_trainer.run_kinds.score import _to_score  # pyright: ignore[reportPrivateUsage]
 from deskhand_trainer.runs import RunKind, RunSpec
 from deskhand_trainer.types import TrainingSample
@@ -124,6 +125,15 @@ async def test_a_round_s_run_looks_at_what_its_folders_hold(context: RunContext)
         assert [*await context.store.trajectory_ids(scored)] == found
     [named_run] = _to_score((), ScoreConfig(runs=("run",)))
     assert (named_run.folders, named_run.labels) == (None, {"run": "run"})
+
+
+async def test_what_a_label_run_found_without_labels_stands_in_its_folder(context: RunContext) -> None:
+    """So that a later life labels what the first one began with, and not as many again."""
+    everything, few = TrajectoryFilter(), TrajectoryFilter(max_steps=0)
+    assert await _unlabelled(context, "mc", everything) == [*NAMES]
+    await context.store.add_trajectory(episode("d"))
+    assert await _unlabelled(context, "mc", everything) == [*NAMES]
+    assert await _unlabelled(context, "mc", few) == []
 
 
 @pytest.mark.parametrize(("kind", "kept"), [("collect", 1), ("evaluate", 1), ("ppo", 2)])

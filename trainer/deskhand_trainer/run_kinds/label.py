@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.admission import admit
 from deskhand_trainer.config import LabelConfig
 from deskhand_trainer.prm.material import ids_of
+from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.run_kinds.context import RunContext
 
 
@@ -46,13 +48,15 @@ async def run(context: RunContext, config: LabelConfig) -> tuple[None, dict[str,
         )
         for name in config.runs or (None,):
             of_run = everything if name is None else replace(everything, labels={"run": name})
+            chosen = replace(of_run, max_steps=config.max_steps)
             done = await label_store(
                 context.store,
                 policy=policy,
                 source=source,
                 labeller=labeller,
                 settings=settings,
-                chosen=replace(of_run, max_steps=config.max_steps),
+                chosen=chosen,
+                among=await _unlabelled(context, labeller, chosen),
                 progress=lambda done, total: context.folder.progress("labelling", done, total),
             )
             counts.update(
@@ -67,3 +71,13 @@ async def run(context: RunContext, config: LabelConfig) -> tuple[None, dict[str,
     metrics: dict[str, JsonValue] = {"labeller": labeller, **counts, "labelled_steps": len(kept)}
     await context.reporter.metric("label", metrics, step=0)
     return None, metrics
+
+
+async def _unlabelled(context: RunContext, labeller: str, chosen: TrajectoryFilter) -> list[str]:
+    """What had no labels when the run first asked, in whichever life: of these it labels so many."""
+    listed, asked = context.folder.path / "unlabelled.json", repr(chosen)
+    known: dict[str, list[str]] = json.loads(listed.read_text()) if listed.exists() else {}
+    if asked not in known:
+        known[asked] = [*await context.store.unlabelled(labeller, chosen)]
+        write_json(listed, known)
+    return known[asked]
