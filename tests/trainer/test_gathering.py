@@ -403,6 +403,15 @@ def test_seeds_learned_from_out_of_turn_are_within_the_range_that_is_told() -> N
     assert told["count"] == 3 + 2
 
 
+@pytest.mark.parametrize("rollouts", ["recorded", "self_play"])
+def test_no_seeds_are_told_where_none_are_counted(rollouts: Any) -> None:
+    """What is counted there are experts' episodes and games: a range of train seeds would be false."""
+    found = loop_metrics(
+        Cursor(seeds_used=3), loop_seeds((SPOT,), probe=False), replace(CONFIG, rollouts=rollouts)
+    )
+    assert "train_seeds" not in found and "validation_seeds" in found
+
+
 async def test_a_groups_episodes_stand_in_one_order_whether_played_or_taken_from_the_store(
     store: Store, spot: Any, spot_oracle: Any
 ) -> None:

@@ -79,17 +79,21 @@ class TurnOrder:
 def apart(
     samples: Sequence[TrainingSample], *, held_out: float, seed: int
 ) -> tuple[list[TrainingSample], list[TrainingSample]]:
-    """Those to learn and those held out: whole trajectories, so that no turn is trained on beside its
-    neighbours.
+    """Those to learn and those held out: all trajectories of a start state, so that no turn is trained on
+    beside its neighbours, or beside the same turn of another try.
 
     Args:
-        held_out: share of the trajectories; one at least where there are several.
+        held_out: share of the start states; one at least where there are several.
     """
-    names = list(dict.fromkeys(s.trajectory_id for s in samples))
+    names = list(dict.fromkeys(map(_begun, samples)))
     random.Random(seed).shuffle(names)
     cut = max(1, round(len(names) * held_out)) if len(names) > 1 else 0
     kept_out = set(names[:cut])
     return (
-        [s for s in samples if s.trajectory_id not in kept_out],
-        [s for s in samples if s.trajectory_id in kept_out],
+        [s for s in samples if _begun(s) not in kept_out],
+        [s for s in samples if _begun(s) in kept_out],
     )
+
+
+def _begun(sample: TrainingSample) -> str:
+    return sample.start or sample.trajectory_id

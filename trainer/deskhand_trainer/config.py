@@ -240,7 +240,7 @@ class PpoConfig:
     """Weight of how much likelier a turn made the right answer, where the task has it written down (IGPO)."""
     shaping: ShapingConfig = field(default_factory=ShapingConfig)
     shuffled_rewards: bool = False
-    """Sabotage control: outcomes are dealt out at random among an iteration's episodes."""
+    """Sabotage control: an iteration's outcomes (and attempts' scores) are dealt out; other rewards stay."""
     value_pretraining: ValuePretrainingConfig = field(default_factory=ValuePretrainingConfig)
     temperature: float = field(default=1.0, metadata=bounds(0.05, 10))
     max_tokens: int = field(default=24, metadata=bounds(1, 4096))

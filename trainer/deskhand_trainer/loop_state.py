@@ -70,7 +70,8 @@ class Cursor:
     iteration: int = 0
     """Iterations done."""
     seeds_used: int = 0
-    """Train seeds used per task, from the config's offset on."""
+    """Train seeds used per task, from the config's offset on; of recorded episodes or games against itself,
+    how many."""
     elapsed_s: float = 0.0
     """Wall clock spent training, earlier lives included; evaluations are not in it."""
     episodes: int = 0
@@ -167,6 +168,8 @@ def loop_metrics(c: Cursor, seeds: LoopSeeds, config: PpoConfig) -> dict[str, Js
         offset=seeds.validation_offset,
         count=config.validation_episodes,
     )
+    # these are of the seeds of experts' episodes, and of games
+    seedless = config.rollouts in ("recorded", "self_play")
     return {
         "iterations": c.iteration,
         "episodes": c.episodes,
@@ -179,6 +182,6 @@ def loop_metrics(c: Cursor, seeds: LoopSeeds, config: PpoConfig) -> dict[str, Js
         "time_environment": c.environment_s / total,
         "time_inference": c.inference_s / total,
         "time_training": c.training_s / total,
-        "train_seeds": used.as_json(),
+        **({} if seedless else {"train_seeds": used.as_json()}),
         "validation_seeds": validation.as_json(),
     }

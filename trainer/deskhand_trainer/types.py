@@ -34,6 +34,8 @@ class TrainingSample:
     """The trajectory's last turn."""
     attempt: int = 0
     """At the task, from 0."""
+    start: str = ""
+    """Name of the state a demonstration began with (`start_name`); empty: unknown."""
     in_policy_loss: bool = True
     """False where only the critic learns from it."""
     in_value_loss: bool = True

@@ -207,3 +207,22 @@ def test_one_kind_of_label_is_refused() -> None:
     for none in (targets(), targets(0.5, 0.9), targets(0.1, 0.2)):
         with pytest.raises(NoLabels):
             refuse_one_kind(none)
+
+
+async def test_seeds_of_a_task_with_one_start_are_kept_from_training_together(
+    walks: list[Trajectory],
+) -> None:
+    """Each of them is the same start; older records named them by their seeds."""
+
+    def of(place: int, task_id: str, seed: int) -> Trajectory:
+        one = walks[place]
+        return replace(one, start=replace(one.start, task=replace(one.start.task, id=task_id, seed=seed)))
+
+    fixed = [of(n, "grown/one", n) for n in range(4)]
+    parted = part([*fixed, of(4, "worlds/chain", 5)], share=0.5, seed=0)
+    assert parted.unit == "start" and {len(parted.train), len(parted.held)} == {1, 4}
+    assert part(fixed, share=0.5, seed=0).unit == "trajectory"
+    for trained in (["grown/one"], ["grown/one#0"]):
+        told: dict[str, Any] = {"unit": "start", "trained": trained}
+        assert all(was_trained_on(told, each) for each in fixed)
+        assert not was_trained_on(told, of(0, "grown/two", 0))

@@ -349,3 +349,25 @@ async def test_no_half_of_the_starts_is_measured_by_what_was_fitted_to_it(bundle
         assert found.after.brier == pytest.approx(brier(by_the_other, labels), abs=1e-5)
     _, found = await calibrated_on(bundle, replace(given, trajectories=given.trajectories[:2]))
     assert found.measured_on == "the one unseen start, fitted to it too"
+
+
+async def test_of_unseen_tasks_the_halves_are_of_other_tasks(bundle: ModelBundle) -> None:
+    """Seeds of one task are on the same side; so are those of a task with one start."""
+    given = await material()
+
+    def of(place: int, task_id: str) -> Trajectory:
+        one = given.trajectories[place]
+        return replace(one, start=replace(one.start, task=replace(one.start.task, id=task_id)))
+
+    head = ScoreHead(hidden_width(bundle))
+    for unit, task_id, said in (
+        ("task", "worlds/chain", "the one unseen task, fitted to it too"),
+        ("start", "grown/one", "the one unseen start, fitted to it too"),
+    ):
+        walks = tuple(of(place, task_id) for place in range(4))
+        told: dict[str, Any] = {"unit": unit, "trained": []}
+        one = replace(given, trajectories=walks)
+        assert calibrate(ProcessRewardModel(bundle, head), one, one, told)[1].measured_on == said
+        two = replace(given, trajectories=(*walks[:2], of(2, "grown/two"), of(3, "grown/two")))
+        found = calibrate(ProcessRewardModel(bundle, head), two, two, told)[1]
+        assert found.measured_on == f"unseen {unit}s, cross-fitted"

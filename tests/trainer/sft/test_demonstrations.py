@@ -31,6 +31,7 @@ from deskhand_sandbox.types import (
     VerifierSpec,
 )
 from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.cloning import apart
 from deskhand_trainer.config import SftConfig
 from deskhand_trainer.demonstrations import cloning_samples
 from deskhand_trainer.rollouts import SeedRange, collect, episode_of, jobs_of
@@ -252,3 +253,20 @@ def _elsewhere(step: Step) -> Step:
     assert step.decision.request is not None
     request = replace(step.decision.request, processor_hash="0")
     return replace(step, decision=replace(step.decision, request=request))
+
+
+def test_tries_of_one_start_state_are_held_out_together(bundle: ModelBundle, pages: list[SeenPage]) -> None:
+    """What is measured on was not learned from another episode of it."""
+
+    def tries(task_id: str, seed: int, name: str) -> Trajectory:
+        one = trajectory(pages, clicked(13, 22))
+        task = replace(one.start.task, id=task_id, seed=seed)
+        return replace(one, start=replace(one.start, id=name, task=task))
+
+    several = [tries("t", seed, f"{seed}{n}") for n in range(3) for seed in range(4)]
+    fixed = [tries("grown/one", seed, f"grown {seed}") for seed in range(3)]
+    samples = samples_from_trajectories([*several, *fixed], bundle)
+    assert {each.start for each in samples} == {"t#0", "t#1", "t#2", "t#3", "grown/one"}
+    learned, held = apart(samples, held_out=0.4, seed=0)
+    assert len({each.start for each in held}) == 2 and len(learned) + len(held) == len(samples)
+    assert not {each.start for each in learned} & {each.start for each in held}

@@ -14,6 +14,7 @@ from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.prm.config import ScoreConfig
 from deskhand_trainer.prm.material import Material, Unit, named
 from deskhand_trainer.prm.train import PrmReport
+from deskhand_trainer.starts import has_one_start
 
 
 def figures_of(report: PrmReport) -> dict[str, JsonValue]:
@@ -53,5 +54,8 @@ def _trained_on(metadata: Mapping[str, JsonValue], starts: Mapping[str, tuple[st
     trained = metadata.get("trained")
     if not isinstance(trained, list):
         return frozenset(starts)
-    unit, names = cast("Unit", cast(Any, metadata.get("unit"))), set(trained)
+    unit, names = cast("Unit", cast(Any, metadata.get("unit"))), {*map(str, trained)}
+    if unit == "start":
+        # older records name the seeds of tasks that have one start, too
+        names |= {task for task, _, _ in (name.rpartition("#") for name in names) if has_one_start(task)}
     return frozenset(each for each, start in starts.items() if named(unit, each, *start) in names)

@@ -20,6 +20,7 @@ from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_sandbox.types import Split
 from deskhand_trainer.prm.config import ScoreConfig
+from deskhand_trainer.starts import start_name
 
 Unit: TypeAlias = Literal["task", "start", "trajectory"]
 """What is kept from training as a whole."""
@@ -128,7 +129,7 @@ def named(unit: Unit, trajectory_id: str, task_id: str, seed: int) -> str:
         case "task":
             return task_id
         case "start":
-            return f"{task_id}#{seed}"
+            return start_name(task_id, seed)
         case "trajectory":
             return trajectory_id
 
@@ -209,5 +210,5 @@ def _newest(ids: Sequence[str], won: Collection[str], count: int) -> list[str]:
 def _unit(trajectories: Sequence[Trajectory]) -> Unit:
     if len({each.start.task.id for each in trajectories}) >= ENOUGH_TASKS:
         return "task"
-    starts = {(each.start.task.id, each.start.task.seed) for each in trajectories}
+    starts = {unit_name(each, "start") for each in trajectories}
     return "start" if len(starts) > 1 else "trajectory"

@@ -17,7 +17,7 @@ from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.prm.keeping import was_trained_on
-from deskhand_trainer.prm.material import Material
+from deskhand_trainer.prm.material import Material, Unit, named
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,8 +51,8 @@ def calibrate(
 
     Held-out tasks and seeds are measured where there are labels of them, with the scaling fitted to the other
     unseen episodes; where there are no others, with the one the model came with. Without labels of held-out
-    ones the unseen starts are halved: each half is measured by what was fitted to the other, and what is kept
-    is fitted to both.
+    ones the unseen tasks, or starts, are halved: each half is measured by what was fitted to the other, and
+    what is kept is fitted to both.
 
     Args:
         material: labelled episodes; those the model was trained on are left out.
@@ -123,20 +123,22 @@ def _unseen(model: ProcessRewardModel, material: Material, metadata: Mapping[str
 
 def _cross_fitted(seen: Sequence[_Seen], metadata: Mapping[str, JsonValue]) -> tuple[str, list[float]]:
     """What the scores after scaling are of, and each of them by what was fitted to the other half."""
-    unit = "tasks" if metadata.get("unit") == "task" else "starts"
-    starts = sorted({each.start for each in seen}, key=_drawn)
-    if len(starts) == 1:
+    unit: Unit = "task" if metadata.get("unit") == "task" else "start"
+    names = [named(unit, each.example.sample.trajectory_id, *each.start) for each in seen]
+    drawn = sorted(set(names), key=_drawn)
+    if len(drawn) == 1:
         scaling = _fitted(seen)
-        return "the one unseen start, fitted to it too", [scaling.score(each.logit) for each in seen]
-    half = {start: place % 2 for place, start in enumerate(starts)}
-    by_half = [_fitted([each for each in seen if half[each.start] != own]) for own in (0, 1)]
-    return f"unseen {unit}, cross-fitted", [by_half[half[each.start]].score(each.logit) for each in seen]
+        return f"the one unseen {unit}, fitted to it too", [scaling.score(each.logit) for each in seen]
+    half = {name: place % 2 for place, name in enumerate(drawn)}
+    own = [half[name] for name in names]
+    by_half = [_fitted([e for e, at in zip(seen, own, strict=True) if at != half_of]) for half_of in (0, 1)]
+    after = [by_half[at].score(each.logit) for each, at in zip(seen, own, strict=True)]
+    return f"unseen {unit}s, cross-fitted", after
 
 
-def _drawn(start: tuple[str, int]) -> bytes:
-    """An order of start states that has nothing to do with what they are."""
-    task, seed = start
-    return blake3(f"{task}\0{seed}".encode()).digest()
+def _drawn(name: str) -> bytes:
+    """An order of names that has nothing to do with what they are of."""
+    return blake3(name.encode()).digest()
 
 
 def _fitted(seen: Sequence[_Seen]) -> Scaling:

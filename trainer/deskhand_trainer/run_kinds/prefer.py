@@ -39,16 +39,18 @@ async def run(context: RunContext, config: PreferenceConfig) -> tuple[str, dict[
     if not pairs:
         without = f" ({len(left_out)} episodes {UNKNOWN})" if left_out else ""
         raise RunRefused(f"the store holds no pairs of {', '.join(config.tasks)}{without}: {_wanted(config)}")
+    told_of = Teller(context, "preferences", "prefer")
     async with stopping() as should_stop:
         report = await asyncio.to_thread(
             train_preferences,
             VlmActorCritic(bundle.to(device), precision=config.precision),
             pairs,
             config,
-            progress=Teller(context, "preferences", "prefer"),
+            progress=told_of,
             checkpoint_dir=context.folder.checkpoints,
             should_stop=should_stop,
         )
+    await told_of.all_told()
     folder = context.folder.path / "trained"
     await asyncio.to_thread(save_bundle, bundle, folder)
     metrics: dict[str, JsonValue] = {**asdict(report), "left_out": len(left_out)}

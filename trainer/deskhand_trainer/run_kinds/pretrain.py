@@ -45,6 +45,7 @@ async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[st
     failures = await _failures(context) if config.experience else []
     if config.experience:
         train += await write_experience(context.folder.path / "experience", context.read(failures))
+    told_of = Teller(context, "pretraining", "pretrain")
     async with stopping() as should_stop:
         report = await asyncio.to_thread(
             pretrain,
@@ -53,11 +54,12 @@ async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[st
             held_out,
             config,
             demonstrations=turns,
-            progress=Teller(context, "pretraining", "pretrain"),
+            progress=told_of,
             checkpoint_dir=context.folder.checkpoints,
             heads_from=None if context.spec.policy_in is None else context.policy_folder,
             should_stop=should_stop,
         )
+    await told_of.all_told()
     folder = context.folder.path / "trained"
     await asyncio.to_thread(save_bundle, bundle, folder)
     await asyncio.to_thread(report.heads.save, folder)

@@ -45,6 +45,7 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
         raise RunRefused(
             f"the policy {context.policy_id} plans, and demonstrations hold actions: start from one that acts"
         )
+    told_of = Teller(context, "warm start", "sft")
     async with (
         context.sandboxes(config.perception_tasks or config.tasks, concurrency=CONCURRENCY) as source,
         stopping() as should_stop,
@@ -57,11 +58,12 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
             owner=context.spec.id,
             concurrency=CONCURRENCY,
             on_page=lambda done, total: context.folder.progress("collecting pages", done, total),
-            progress=Teller(context, "warm start", "sft"),
+            progress=told_of,
             checkpoint_dir=context.folder.checkpoints,
             heads_from=None if context.spec.policy_in is None else context.policy_folder,
             should_stop=should_stop,
         )
+    await told_of.all_told()
     folder = context.folder.path / "trained"
     await asyncio.to_thread(save_bundle, bundle, folder)
     if report.heads is not None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 
+from deskhand_sandbox import logs
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.base.train import StageProgress
 from deskhand_trainer.run_kinds.context import RunContext
+
+log = logging.getLogger(__name__)
 
 TELL_EVERY = 20
 """Steps between two lines in the events, figures aside."""
@@ -38,6 +43,7 @@ class Teller:
         """
         self._context, self._phase, self._topic = context, phase, topic
         self._loop = asyncio.get_running_loop()
+        self._underway: set[Future[None]] = set()
 
     def __call__(self, progress: StageProgress) -> None:
         self._context.folder.progress(f"{self._phase}: {progress.stage}", progress.step, progress.steps)
@@ -46,4 +52,15 @@ class Teller:
             told = self._context.reporter.metric(
                 f"{self._topic}/{progress.stage}", values, step=progress.step
             )
-            asyncio.run_coroutine_threadsafe(told, self._loop)
+            future = asyncio.run_coroutine_threadsafe(told, self._loop)
+            self._underway.add(future)
+            future.add_done_callback(self._done)
+
+    async def all_told(self) -> None:
+        """Wait for what is still under way, once the training has ended."""
+        await asyncio.gather(*map(asyncio.wrap_future, [*self._underway]), return_exceptions=True)
+
+    def _done(self, future: Future[None]) -> None:
+        self._underway.discard(future)
+        if not future.cancelled() and (error := future.exception()) is not None:
+            logs.say(log, f"figures of {self._phase} are lost: {error}", level=logging.WARNING)

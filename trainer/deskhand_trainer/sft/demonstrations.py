@@ -16,6 +16,7 @@ from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.prompting import prompt_of, tokenise_reply
 from deskhand_agent.prompt import SUMMARISE, reply_of
 from deskhand_agent.types import Context, Step, Trajectory
+from deskhand_trainer.starts import start_name
 from deskhand_trainer.types import TrainingSample
 
 
@@ -44,13 +45,14 @@ def samples_from_trajectories(
     samples: list[TrainingSample] = []
     for trajectory in trajectories:
         steps = tuple(_writable(step, bundle.coordinates) for step in trajectory.steps)
-        attempt = 0
+        attempt, task = 0, trajectory.start.task
+        start = start_name(task.id, task.seed)
         for step in steps:
             if not step.decision.void:
                 told = _sampled(trajectory, step, bundle)
                 told = told or _written(trajectory, steps, step, bundle, memory, thoughts=thoughts)
                 if len(told.reply_ids) <= bundle.longest:
-                    samples.append(replace(told, attempt=attempt))
+                    samples.append(replace(told, attempt=attempt, start=start))
             attempt += told_again(step)
     return samples
 
