@@ -47,8 +47,8 @@ def test_what_is_wrong_with_a_file_or_a_deadline_is_said(platform: Platform) -> 
     for told, said in (
         ("", "holds no task"),
         ('{"task_id": "fake/press-button"}\n{', "line 2 is not JSON"),
-        ('{"task_id": "fake/press-button"}\n{"task_id": "fake/press-buton"}', "tasks.1.task_id"),
-        ("3", "tasks.0"),
+        ('{"task_id": "fake/press-button"}\n{"task_id": "fake/press-buton"}', "line 2.task_id"),
+        ("3", "line 1"),
     ):
         refused = deskhand(platform, "tasks", "submit", "-", told=told)
         assert refused.returncode != 0 and said in refused.stderr and "Traceback" not in refused.stderr
