@@ -98,7 +98,7 @@ async def test_the_kernel_s_settings_are_not_theirs_to_change(
     for place in (led[0], alone):
         assert (await place.run(WRITABLE, timeout_s=20))[:2] == (0, b"")
     alone.remove()
-    launcher = write_launcher("/bin/sh", tmp_path)
+    launcher = write_launcher("/bin/sh", tmp_path, apart=True)
     done = subprocess.run(
         [launcher, *WRITABLE[1:], f"--user-data-dir={tmp_path}"], capture_output=True, check=False
     )
