@@ -537,7 +537,7 @@ async def test_the_arms_beside_it_run_on_the_same_budget(
     monkeypatch: pytest.MonkeyPatch,
     algorithm: str,
 ) -> None:
-    monkeypatch.setattr("deskhand_trainer.gathering.ScriptedPolicy", lambda: spot_oracle)
+    monkeypatch.setattr("deskhand_trainer.gathering.ScriptedPolicy", lambda **_: spot_oracle)
     small = {"iterations": 2, "episodes_per_iteration": 16, "validation_episodes": 4}
     loop = PpoLoop(setting(store, spot, tiny, tmp_path / "run", algorithm=algorithm, **small))
     outcome = await loop.train()
