@@ -38,6 +38,8 @@ READ_MS = 80.0
 LONGEST_ERROR = 2000
 PR_SET_DUMPABLE = 4
 SPLASH = "_NET_WM_WINDOW_TYPE_SPLASH"
+KEYBOARD_S = 2.0
+"""Longest wait for a window to get the keyboard: what is typed before goes nowhere."""
 OTHERS_KEYS = 4
 """Spare keys, the first ones, that are left to VNC servers, which use them as we do."""
 
@@ -123,11 +125,14 @@ class Hand:
     # ---- requests
 
     def open(self, commands: list[list[str]], deadline_s: float) -> None:
-        """Start programs, and wait until as many windows are there."""
+        """Start programs, and wait until as many windows are there, and one of them has the keyboard."""
         for command in commands:
             _start(command)
         count = len(commands)
         self._wait(lambda: sum(map(self._stays, self._windows())) >= count, deadline_s, f"{count} windows")
+        if commands:
+            with contextlib.suppress(RuntimeError):  # there are windows that take no keyboard
+                self._wait(self._has_keyboard, KEYBOARD_S, "a window with the keyboard")
 
     def ping(self) -> None:
         """Answer, and have the X server answer."""
@@ -301,6 +306,11 @@ class Hand:
     def _windows(self) -> list[Any]:
         found = self._property(self._root, "_NET_CLIENT_LIST")
         return [] if found is None else list(found.value)
+
+    def _has_keyboard(self) -> bool:
+        """Whether the window manager has given the keyboard to a window, some time after it appeared."""
+        found = self._property(self._root, "_NET_ACTIVE_WINDOW")
+        return found is not None and found.value[0] in self._windows()
 
     def _stays(self, number: int) -> bool:
         """Whether a window is more than a splash screen."""
