@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from deskhand_agent.outputs import together
 from deskhand_agent.test_time.zoom import on_screen, zoomed
 from deskhand_agent.time_limits import TimeLimit, within
-from deskhand_agent.types import Decision, Patient, Policy, Step, StepTimings, StopReason
+from deskhand_agent.types import Decision, Policy, Step, StepTimings, StopReason, patience_s
 from deskhand_agent.users import Conversation
-from deskhand_sandbox.base import PatientVerifier, RewardingVerifier, Sandbox, Verifier
+from deskhand_sandbox.base import RewardingVerifier, Sandbox, Verifier, verdict_s
 from deskhand_sandbox.deadlines import asked_s
 from deskhand_sandbox.dialects.pointing import letting_go
 from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, UnsupportedCapability, VerifierError
@@ -55,13 +55,12 @@ class Deadlines:
         Raises:
             InvalidTask: a set-up step is refused.
         """
-        more_s = verifier.asked_s if isinstance(verifier, PatientVerifier) else 0.0
+        more_s = verdict_s(verifier)
         return replace(self, reset_s=self.reset_s + setup_s(task), verify_s=self.verify_s + more_s)
 
     def of_policy(self, policy: Policy) -> Deadlines:
         """With no less for a decision than the policy's own settings allow it."""
-        longest_s = policy.longest_s if isinstance(policy, Patient) else 0.0
-        return replace(self, model_s=max(self.model_s, longest_s))
+        return replace(self, model_s=max(self.model_s, patience_s(policy)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

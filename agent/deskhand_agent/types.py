@@ -199,6 +199,11 @@ class Patient(Policy, Protocol):
         ...
 
 
+def patience_s(policy: Policy) -> float:
+    """Seconds a decision may take by a policy's own settings; 0: they say nothing."""
+    return policy.longest_s if isinstance(policy, Patient) else 0.0
+
+
 @runtime_checkable
 class TreeReader(Policy, Protocol):
     """A policy that may be shown accessibility trees: its screens are then observed with them."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from deskhand_agent.branching import Branching, Crossroads
 from deskhand_agent.episode import told_again
 from deskhand_agent.errors import OracleError
-from deskhand_agent.types import Context, Decision, Oracle, Patient, Policy, Trajectory, reads_tree
+from deskhand_agent.types import Context, Decision, Oracle, Policy, Trajectory, patience_s, reads_tree
 from deskhand_flywheel.errors import NotReplayable
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.types import Fail, Observation
@@ -38,7 +38,7 @@ class Retracing:
     ) -> None:
         self.id = then.id
         self.reads_state = isinstance(then, Oracle) and then.reads_state
-        self.longest_s = then.longest_s if isinstance(then, Patient) else 0.0
+        self.longest_s = patience_s(then)
         self.reads_tree = reads_tree(then)
         self.same_until = 0
         """States from the first on that were as recorded, as far as an agent can tell."""

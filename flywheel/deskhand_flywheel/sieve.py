@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Collection, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from blake3 import blake3
@@ -115,8 +114,7 @@ async def _unique(connection: AsyncConnection, ids: Sequence[str], unreadable: s
             unreadable.add(row.trajectory_id)
             continue
         actions = [encode_action(action) for action in step.decision.actions]
-        seen = replace(step.observation, captured_at_s=0.0, settled_ms=0.0, settled=True)
-        turn = json.dumps([encode(seen), actions], sort_keys=True)
+        turn = json.dumps([encode(step.observation.timeless), actions], sort_keys=True)
         done[row.trajectory_id].update(f"{turn}\n".encode())
     first: dict[bytes, str] = {}
     for each in ids:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, field_validator
@@ -38,12 +39,12 @@ class SandboxSettings(BaseModel):
             raise ValueError(str(error)) from error
         return pools
 
-    @property
+    @cached_property
     def lending(self) -> Lending:
         """How sandboxes are to be opened."""
         return Lending(pools=self.pools, terms=self.terms, deadlines=self.deadlines)
 
-    @property
+    @cached_property
     def lent(self) -> tuple[str, ...]:
-        """Kinds of sandbox that the host lends."""
+        """Kinds of sandbox that the host lends: each submitted task asks."""
         return tuple(dict.fromkeys((*self.kinds, *self.lending.kinds)))

@@ -195,6 +195,11 @@ class PatientVerifier(Verifier, Protocol):
         ...
 
 
+def verdict_s(verifier: Verifier) -> float:
+    """Seconds a verdict may take on top of what any may."""
+    return verifier.asked_s if isinstance(verifier, PatientVerifier) else 0.0
+
+
 @runtime_checkable
 class RewardingVerifier(Verifier, Protocol):
     """A verifier of an environment that has rewards and an end of its own (MiniWoB++, games)."""

@@ -7,7 +7,7 @@ One coordinate frame: integer pixels of the screenshot last observed, origin top
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -95,6 +95,11 @@ class Observation:
     def size_px(self) -> tuple[int, int]:
         """Width and height of the screenshot, the frame of every coordinate."""
         return self.screenshot.width_px, self.screenshot.height_px
+
+    @property
+    def timeless(self) -> Observation:
+        """The same without when it was seen: equal where two show the same, by picture and by text."""
+        return replace(self, captured_at_s=0.0, settled_ms=0.0, settled=True)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

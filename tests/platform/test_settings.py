@@ -110,6 +110,7 @@ def test_pools_of_the_file_and_of_variables_make_one_tree(
     monkeypatch.setenv("DESKHAND_SANDBOX__DEADLINES__RESET_S", "300")
     told = load_settings().sandbox
     assert (told.lent, told.terms.ttl_s, told.deadlines.reset_s) == (("fake", "android"), 60, 300)
+    assert told.lent is told.lent  # looked up once: each submitted task asks
     phone = {
         "kind": "android",
         "max_sandboxes": 2,

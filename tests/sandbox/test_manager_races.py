@@ -12,6 +12,7 @@ import pytest
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import LeaseUnavailable, SandboxDied
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
+from deskhand_sandbox.manager.loan import LeasedSandbox
 from deskhand_sandbox.types import EnvironmentSpec, JsonValue, Observation, Task, VerifierSpec
 
 spec = importlib.util.spec_from_file_location("tiny_host", Path(__file__).with_name("tiny_host.py"))
@@ -63,15 +64,23 @@ class Watched(tiny.TinySandbox):
         return await super().observe(text_tree=text_tree)
 
 
+async def given_back_while_looked_at(
+    manager: SandboxManager, backend: tiny.TinyBackend
+) -> tuple[LeasedSandbox, asyncio.Task[Observation | None]]:
+    """A sandbox whose lease has ended, and the look at it that is not over."""
+    backend.create = lambda: create(backend, Watched)
+    async with manager.lease("tiny", owner="first") as sandbox:
+        await sandbox.reset(TASK)
+        looking = asyncio.create_task(manager.look(manager.status().leases[0].id, older_s=0.0))
+        while not backend.made[0].asked:
+            await asyncio.sleep(0)
+    return sandbox, looking
+
+
 async def test_a_sandbox_that_is_looked_at_as_its_lease_ends_goes_back_once_it_was_seen() -> None:
     backend = tiny.TinyBackend()
     async with managing(backend) as manager:
-        backend.create = lambda: create(backend, Watched)
-        async with manager.lease("tiny", owner="first") as sandbox:
-            await sandbox.reset(TASK)
-            looking = asyncio.create_task(manager.look(manager.status().leases[0].id, older_s=0.0))
-            while not backend.made[0].asked:
-                await asyncio.sleep(0)
+        sandbox, looking = await given_back_while_looked_at(manager, backend)
         waiting = asyncio.create_task(manager.acquire("tiny", owner="second"))
         assert not looking.done()
         backend.made[0].may_show.set()
@@ -83,12 +92,7 @@ async def test_a_sandbox_that_is_looked_at_as_its_lease_ends_goes_back_once_it_w
 async def test_one_that_breaks_while_it_is_looked_at_does_not_go_back() -> None:
     backend = tiny.TinyBackend()
     async with managing(backend) as manager:
-        backend.create = lambda: create(backend, Watched)
-        async with manager.lease("tiny", owner="first") as sandbox:
-            await sandbox.reset(TASK)
-            looking = asyncio.create_task(manager.look(manager.status().leases[0].id, older_s=0.0))
-            while not backend.made[0].asked:
-                await asyncio.sleep(0)
+        sandbox, looking = await given_back_while_looked_at(manager, backend)
         backend.made[0].dead = True
         backend.made[0].may_show.set()
         with pytest.raises(SandboxDied):

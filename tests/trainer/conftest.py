@@ -58,6 +58,27 @@ SIDE = 64
 SPOT = "fake/spot"
 
 
+class OneReply:
+    """An engine whose model says the same, whatever it is shown."""
+
+    def __init__(self, bundle: ModelBundle, said: str) -> None:
+        self._ids = tokenise_reply(bundle, said)
+
+    async def generate(self, request: CompletionRequest) -> Completion:
+        return Completion(
+            ids=self._ids,
+            logprobs=(-0.5,) * len(self._ids),
+            finish_reason=FinishReason.STOP,
+            policy_id="p",
+            policy_update=0,
+        )
+
+
+@pytest.fixture
+def one_reply() -> type[OneReply]:
+    return OneReply
+
+
 def spot_task(task_id: str, seed: int) -> Task:
     return Task(
         id=task_id,

@@ -67,6 +67,19 @@ def make(store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path) -> Make:
     return made
 
 
+async def demonstrate(store: Store, spot: Any, oracle: Any, episodes: int) -> Collected:
+    labels = {"purpose": "demonstration"}
+    return await collect_or_reuse(
+        jobs_of(seed_ranges((SPOT,), Split.TRAIN, episodes=episodes, offset=0), labels=labels),
+        store=store,
+        labels=labels,
+        policy=oracle,
+        source=spot,
+        settings=WorkerSettings(concurrency=1, void_limit=1),
+        owner="t",
+    )
+
+
 def flip(tmp_path: Path, trajectory: Trajectory) -> str:
     """Change a bit of the first picture of an episode; its digest."""
     digest = trajectory.steps[0].observation.screenshot.digest
@@ -225,16 +238,7 @@ async def test_a_store_that_fails_ends_a_resumed_loop(make: Make, monkeypatch: p
 async def test_demonstrations_that_cannot_be_read_are_passed_over(
     make: Make, store: Store, spot: Any, spot_oracle: Any
 ) -> None:
-    labels = {"purpose": "demonstration"}
-    shown = await collect_or_reuse(
-        jobs_of(seed_ranges((SPOT,), Split.TRAIN, episodes=5, offset=0), labels=labels),
-        store=store,
-        labels=labels,
-        policy=spot_oracle,
-        source=spot,
-        settings=WorkerSettings(concurrency=1, void_limit=1),
-        owner="t",
-    )
+    shown = await demonstrate(store, spot, spot_oracle, 5)
     ids = await store.trajectory_ids()
     for name in (ids[0], ids[3]):
         await malform(store, name)
@@ -433,16 +437,7 @@ async def test_a_groups_episodes_stand_in_one_order_whether_played_or_taken_from
 async def test_single_replies_come_before_whole_episodes(
     make: Make, store: Store, spot: Any, spot_oracle: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    labels = {"purpose": "demonstration"}
-    shown = await collect_or_reuse(
-        jobs_of(seed_ranges((SPOT,), Split.TRAIN, episodes=3, offset=0), labels=labels),
-        store=store,
-        labels=labels,
-        policy=spot_oracle,
-        source=spot,
-        settings=WorkerSettings(concurrency=1, void_limit=1),
-        owner="t",
-    )
+    shown = await demonstrate(store, spot, spot_oracle, 3)
     loop = make(
         advantage="grpo", ratio="token", group_size=4, iterations=3, minutes=0.0, evaluate_every=9,
         curriculum=CurriculumConfig(format=1, single_step=1), turn_limits=(1,),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from deskhand_agent.episode import run_episode
-from deskhand_agent.inference import Completion, CompletionRequest, FinishReason
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.models.prompting import decode_reply, longest_prompt, tokenise_reply
+from deskhand_agent.models.prompting import decode_reply, longest_prompt
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.worker import Job, run_episodes
@@ -30,22 +30,6 @@ PAGE = "<!doctype html><style>*{font:16px sans-serif}</style><h1>Room</h1><butto
 )
 
 
-class Clicks:
-    """An engine whose model clicks in the same place, whatever it is shown."""
-
-    def __init__(self, bundle: ModelBundle) -> None:
-        self._ids = tokenise_reply(bundle, "click(point='<point>16 96</point>')")
-
-    async def generate(self, request: CompletionRequest) -> Completion:
-        return Completion(
-            ids=self._ids,
-            logprobs=(-0.5,) * len(self._ids),
-            finish_reason=FinishReason.STOP,
-            policy_id="p",
-            policy_update=0,
-        )
-
-
 class Done:
     """A verdict that is always good."""
 
@@ -55,10 +39,10 @@ class Done:
 
 @pytest.mark.parametrize("screens", ["tree", "tree_and_picture"])
 async def test_the_record_has_the_very_prompts_of_a_rollout(
-    tiny: ModelBundle, store: Store, screens: str
+    tiny: ModelBundle, store: Store, one_reply: Any, screens: str
 ) -> None:
     tiny.memory = WindowMemory(n_screenshots=2, text_bytes=4096).told(screens=screens)
-    policy = LocalPolicy(bundle=tiny, engine=Clicks(tiny))
+    policy = LocalPolicy(bundle=tiny, engine=one_reply(tiny, "click(point='<point>16 96</point>')"))
     url = f"data:text/html;charset=utf-8,{quote(PAGE)}"
     task = Task(
         id="t",

@@ -14,7 +14,7 @@ from enum import StrEnum
 from deskhand_agent.errors import OracleError
 from deskhand_agent.policies.scripted import ScriptedPolicy, oracle_tasks
 from deskhand_agent.test_time.zoom import on_screen
-from deskhand_agent.types import Context, Decision, Patient, Policy, reads_tree
+from deskhand_agent.types import Context, Decision, Policy, patience_s, reads_tree
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.types import Action, Click, Observation
@@ -66,7 +66,7 @@ class TargetWatcher:
 
     def __init__(self, inside: Policy) -> None:
         self.id = inside.id
-        self.longest_s = inside.longest_s if isinstance(inside, Patient) else 0.0
+        self.longest_s = patience_s(inside)
         self.reads_tree = reads_tree(inside)
         self._inside, self._oracle = inside, ScriptedPolicy()
         self._known = frozenset(oracle_tasks())

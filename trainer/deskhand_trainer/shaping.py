@@ -6,7 +6,6 @@ What a rule says lies between 0 and 1 and is weighed by the config's field of it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from deskhand_agent.episode import told_again
 from deskhand_agent.types import Step
@@ -66,5 +65,4 @@ def _repeats(before: Step, step: Step) -> bool:
 
 def _same_screen(before: Step, step: Step) -> bool:
     """By the digest of the picture, and by what is in no picture: dialog, terminal, a command's output."""
-    last = replace(before.observation, captured_at_s=0.0, settled_ms=0.0, settled=True)
-    return last == replace(step.observation, captured_at_s=0.0, settled_ms=0.0, settled=True)
+    return before.observation.timeless == step.observation.timeless

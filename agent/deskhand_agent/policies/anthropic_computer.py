@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from deskhand_agent.apis import ApiClient, Nonsense, Usage, whole
-from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.computer_use import (
     ACT,
     ACT_SAYS,
@@ -29,7 +28,7 @@ from deskhand_agent.policies.computer_use import (
     written,
 )
 from deskhand_agent.policies.conversation import Exchange, base64_of, conversation, summed_up
-from deskhand_agent.policies.settings import read_settings
+from deskhand_agent.policies.settings import BySettings, read_settings
 from deskhand_agent.prompt import Text
 from deskhand_agent.types import Context, Decision, Fault, Step
 from deskhand_sandbox.types import Image
@@ -57,7 +56,7 @@ class AnthropicComputerSettings(ComputerUseSettings):
     """As the API has it, such as {"type": "enabled", "budget_tokens": 1024}; None: the model's own."""
 
 
-class AnthropicComputerPolicy:
+class AnthropicComputerPolicy(BySettings[AnthropicComputerSettings]):
     """Asks the Messages API once a turn."""
 
     def __init__(self, **settings: Any) -> None:
@@ -82,21 +81,6 @@ class AnthropicComputerPolicy:
                 **({"anthropic-beta": beta} if beta else {}),
             },
         )
-
-    @property
-    def memory(self) -> WindowMemory:
-        """What it is shown in place of turns no longer shown."""
-        return self.settings.memory
-
-    @property
-    def longest_s(self) -> float:
-        """See `Patient`."""
-        return self.settings.longest_s
-
-    @property
-    def reads_tree(self) -> bool:
-        """See `TreeReader`."""
-        return self.memory.reads_tree
 
     async def act(self, context: Context) -> Decision:
         """One reply, read as actions, as the end, or as the summary it was asked for.

@@ -14,7 +14,7 @@ from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.formats import Format, find_format
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.conversation import conversation, data_url, summed_up, why_void
-from deskhand_agent.policies.settings import read_settings
+from deskhand_agent.policies.settings import BySettings, read_settings
 from deskhand_agent.prompt import PromptMessage, Segment, Text
 from deskhand_agent.types import Context, Decision
 
@@ -34,7 +34,7 @@ class OpenAISettings(ApiSettings):
     max_tokens: int = 1024
 
 
-class OpenAIPolicy:
+class OpenAIPolicy(BySettings[OpenAISettings]):
     """Asks the endpoint once a turn."""
 
     def __init__(self, **settings: Any) -> None:
@@ -49,21 +49,6 @@ class OpenAIPolicy:
         self._format: Format = find_format(self.settings.format, self.settings.coordinates)
         self._endpoint = ChatEndpoint(self.settings)
         self.id = self._endpoint.id
-
-    @property
-    def memory(self) -> WindowMemory:
-        """What it is shown in place of turns no longer shown."""
-        return self.settings.memory
-
-    @property
-    def longest_s(self) -> float:
-        """See `Patient`."""
-        return self.settings.longest_s
-
-    @property
-    def reads_tree(self) -> bool:
-        """See `TreeReader`."""
-        return self.memory.reads_tree
 
     async def act(self, context: Context) -> Decision:
         """One reply, read as actions or as the summary it was asked for; a void turn when it holds none.

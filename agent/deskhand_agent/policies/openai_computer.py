@@ -14,7 +14,6 @@ from typing import Any, Literal, cast
 from deskhand_agent.apis import Nonsense, Usage, whole
 from deskhand_agent.chat import openai_client
 from deskhand_agent.errors import EndpointError, Trouble
-from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.computer_use import (
     ACT,
     ACT_SAYS,
@@ -31,7 +30,7 @@ from deskhand_agent.policies.computer_use import (
     written,
 )
 from deskhand_agent.policies.conversation import Exchange, conversation, data_url, summed_up
-from deskhand_agent.policies.settings import read_settings
+from deskhand_agent.policies.settings import BySettings, read_settings
 from deskhand_agent.prompt import Text
 from deskhand_agent.types import Context, Decision, Fault, Step
 
@@ -54,7 +53,7 @@ class OpenAIComputerSettings(ComputerUseSettings):
     """Go on where the API asks that a person look first; otherwise the episode ends with an error."""
 
 
-class OpenAIComputerPolicy:
+class OpenAIComputerPolicy(BySettings[OpenAIComputerSettings]):
     """Asks the Responses API once a turn."""
 
     def __init__(self, **settings: Any) -> None:
@@ -67,21 +66,6 @@ class OpenAIComputerPolicy:
         self.settings = read_settings(OpenAIComputerSettings, settings)
         self.id = f"openai-computer:{self.settings.model}"
         self._client = openai_client(self.settings)
-
-    @property
-    def memory(self) -> WindowMemory:
-        """What it is shown in place of turns no longer shown."""
-        return self.settings.memory
-
-    @property
-    def longest_s(self) -> float:
-        """See `Patient`."""
-        return self.settings.longest_s
-
-    @property
-    def reads_tree(self) -> bool:
-        """See `TreeReader`."""
-        return self.memory.reads_tree
 
     async def act(self, context: Context) -> Decision:
         """One reply, read as actions, as the end, or as the summary it was asked for.

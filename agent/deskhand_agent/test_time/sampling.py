@@ -12,7 +12,7 @@ from deskhand_agent.accounts import spent, together
 from deskhand_agent.errors import InferenceError
 from deskhand_agent.test_time.judging import StepJudge
 from deskhand_agent.test_time.voting import majority
-from deskhand_agent.types import Candidate, Context, Decision, Patient, Policy, reads_tree
+from deskhand_agent.types import Candidate, Context, Decision, Policy, patience_s, reads_tree
 
 Choose: TypeAlias = Callable[[Context, Sequence[Decision]], Awaitable[tuple[int, Sequence[float]]]]
 """Which of the candidates is acted, and how each of them is rated."""
@@ -27,7 +27,7 @@ class ManySamples:
 
     def __init__(self, inside: Policy, *, samples: int, choose: Choose) -> None:
         self.id = inside.id
-        self.longest_s = inside.longest_s if isinstance(inside, Patient) else 0.0
+        self.longest_s = patience_s(inside)
         """See `Patient`."""
         self.reads_tree = reads_tree(inside)
         self._inside, self._samples, self._choose = inside, samples, choose

@@ -18,7 +18,7 @@ Episodes without a verdict (infrastructure failure, cancelled, still running) gi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from deskhand_agent.episode import told_again
@@ -95,4 +95,4 @@ def _mark(step: Step, seen: set[tuple[object, ...]]) -> StepMark:
 def _state_and_action(step: Step) -> tuple[object, ...]:
     # the text of the actions, because an action with arguments (a tool call) cannot be hashed
     did = repr((step.decision.actions, step.decision.summary))
-    return replace(step.observation, captured_at_s=0.0, settled_ms=0.0, settled=True), did
+    return step.observation.timeless, did

@@ -35,10 +35,10 @@ from deskhand_sandbox.base import (
     Backend,
     Capability,
     GivenUpVerifier,
-    PatientVerifier,
     RewardingVerifier,
     Sandbox,
     Verifier,
+    verdict_s,
 )
 from deskhand_sandbox.deadlines import Deadlines
 from deskhand_sandbox.dialects import read, usual_frame
@@ -272,8 +272,8 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
             verdict = verifier.score_given_up(episode.sandbox)
         else:
             verdict = verifier.score(episode.sandbox, answer=episode.answer)
-        more_s = verifier.asked_s if isinstance(verifier, PatientVerifier) else 0.0
-        episode.outcome = outcome = self._run(verdict, limit_s=self._deadlines.call_s + more_s)
+        limit_s = self._deadlines.call_s + verdict_s(verifier)
+        episode.outcome = outcome = self._run(verdict, limit_s=limit_s)
         return 0.0 if isinstance(verifier, RewardingVerifier) else outcome.score
 
     def _seen(self, observation: Observation) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from deskhand_agent.grammar import parse_reply
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
 from deskhand_agent.memory import WindowMemory, memory_of
 from deskhand_agent.models.bundle import BUNDLE_FILE, ModelBundle, load_bundle, save_bundle
-from deskhand_agent.models.prompting import decode_reply, encode_text, message_header, tokenise_reply
+from deskhand_agent.models.prompting import decode_reply, encode_text, message_header
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.prompt import SUMMARISE
 from deskhand_agent.types import Decision, Step, StepTimings, StopReason, Trajectory, TrajectoryStart
@@ -191,30 +191,14 @@ def test_a_reward_model_reads_turns_as_the_model_below_it_learns_them(
     assert (memory_of(memory).question or SUMMARISE) in written
 
 
-class Waits:
-    """An engine whose model waits, whatever it is shown."""
-
-    def __init__(self, bundle: ModelBundle) -> None:
-        self._ids = tokenise_reply(bundle, "wait()")
-
-    async def generate(self, request: CompletionRequest) -> Completion:
-        return Completion(
-            ids=self._ids,
-            logprobs=(-0.5,) * len(self._ids),
-            finish_reason=FinishReason.STOP,
-            policy_id="p",
-            policy_update=0,
-        )
-
-
 async def test_a_released_model_learns_from_what_it_was_told_when_it_acted(
-    tiny: ModelBundle, store: Store, spot: Any, tmp_path: Path
+    tiny: ModelBundle, store: Store, spot: Any, one_reply: Any, tmp_path: Path
 ) -> None:
     """The grammar stands in the ids of rollouts, of PPO's samples, and of turns that are written anew."""
     save_bundle(tiny, tmp_path / "hub")
     (tmp_path / "hub" / BUNDLE_FILE).unlink()
     released = load_bundle(tmp_path / "hub")
-    policy = LocalPolicy(bundle=released, engine=Waits(released))
+    policy = LocalPolicy(bundle=released, engine=one_reply(released, "wait()"))
     jobs = jobs_of([SeedRange(task_id="fake/spot", split="train", offset=0, count=1)], labels={})
     played = await collect(
         jobs, policy=policy, source=spot, sink=store, settings=WorkerSettings(concurrency=1), owner="t"
