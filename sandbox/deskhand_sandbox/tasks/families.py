@@ -30,6 +30,7 @@ MODULES = (
     "deskhand_sandbox.tasks.fake",
     "deskhand_sandbox.tasks.games",
     "deskhand_sandbox.tasks.generated",
+    "deskhand_sandbox.tasks.workflows",
     "deskhand_sandbox.tasks.android",
     "deskhand_sandbox.tasks.worlds",
     "deskhand_sandbox.tasks.shop",

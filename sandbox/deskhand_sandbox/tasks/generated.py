@@ -26,7 +26,17 @@ from deskhand_sandbox.types import (
     VerifierSpec,
 )
 
-__all__ = ["PROVEN", "Description", "Thing", "make", "next_actions", "read_thing", "task_ids", "things"]
+__all__ = [
+    "PROVEN",
+    "Description",
+    "Thing",
+    "make",
+    "next_actions",
+    "page_task",
+    "read_thing",
+    "task_ids",
+    "things",
+]
 
 FAMILY = "generated"
 SITE = "pages"
@@ -40,7 +50,7 @@ SIZES_PX: Mapping[str, tuple[int, int]] = {"": (160, 210), "-wide": (320, 240), 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drawn:
-    """One task, in every size."""
+    """One task, of whichever size."""
 
     options: Mapping[str, JsonValue]
     """What the page is told besides the seed and the split."""
@@ -115,12 +125,16 @@ def task_ids() -> tuple[str, ...]:
 
 def make(task_id: str, seed: int) -> Task:
     """One start state of a task of `task_ids()`."""
+    name = task_id.removeprefix(f"{FAMILY}/")
+    size = next(end for end in sorted(SIZES_PX, key=len, reverse=True) if name.endswith(end))
+    return page_task(task_id, seed, TASKS[name.removesuffix(size)], SIZES_PX[size])
+
+
+def page_task(task_id: str, seed: int, drawn: Drawn, size_px: tuple[int, int]) -> Task:
+    """One start state of a task on a page of so many pixels; the first part of its id is its family."""
     # splits ask the families what they have
     from deskhand_sandbox.tasks.splits import split_of
 
-    name = task_id.removeprefix(f"{FAMILY}/")
-    size = next(end for end in sorted(SIZES_PX, key=len, reverse=True) if name.endswith(end))
-    drawn = TASKS[name.removesuffix(size)]
     split = "test" if split_of(task_id, seed) is Split.TEST else "train"
     return Task(
         id=task_id,
@@ -129,17 +143,17 @@ def make(task_id: str, seed: int) -> Task:
             settings={
                 "site": SITE,
                 "url": "generated/page.html",
-                "viewport_px": list(SIZES_PX[size]),
+                "viewport_px": list(size_px),
                 "settle_deadline_ms": SETTLE_DEADLINE_MS,
                 "ready": READY,
                 "start": f"(seed) => generated.start(seed, {json.dumps({**drawn.options, 'split': split})})",
                 "restartable": True,
             },
         ),
-        verifier=VerifierSpec(name="game", settings={"name": FAMILY, "page": PAGE}),
+        verifier=VerifierSpec(name="game", settings={"name": "generated", "page": PAGE}),
         seed=seed,
         limits=Limits(turns=drawn.turns, seconds=drawn.turns * SECONDS_PER_TURN),
-        labels={"family": FAMILY, "description": drawn.description},
+        labels={"family": task_id.partition("/")[0], "description": drawn.description},
     )
 
 

@@ -249,3 +249,16 @@ async def test_an_agent_that_leaves_the_page_has_done_nothing(sandbox: Sandbox) 
     assert not (await verifier().score(sandbox, answer=None)).success
     with pytest.raises(InfrastructureError, match="not the task's"):
         await next_actions(task, sandbox, 0)
+
+
+async def test_what_is_done_after_the_end_of_a_form_no_longer_counts(sandbox: Sandbox) -> None:
+    task = make_task("generated/fill-1", 3)
+    await sandbox.reset(task)
+    ending: Any = await sandbox.evaluate("generated.facts().at(-1).point")
+    await sandbox.act(Click(x=ending[0], y=ending[1]))
+    for turn in range(task.limits.turns):
+        for action in await next_actions(task, sandbox, turn):
+            await sandbox.act(action)
+    assert await verifier().score(sandbox, answer=None) == Outcome(
+        score=0.5, success=False, detail="lost, score 0.5"
+    )

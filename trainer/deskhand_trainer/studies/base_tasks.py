@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deskhand_agent.policies.scripted import oracle_tasks
+from deskhand_sandbox.tasks import workflows
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.results import Figure
 from deskhand_trainer.studies.base_figures import task_figure_name
@@ -101,6 +102,7 @@ CANDIDATES = (
     "worlds/frozen-lake-4x4-slippery",
     "worlds/sokoban-6x6-1",
     "worlds/tic-tac-toe",
+    *workflows.PROVEN,
 )
 """Tasks of a browser or a text world that take two turns or more and allow 25 at most, that ask no user, that
 are not held out, and that have no demonstrations and no page among those of the base."""

@@ -12,7 +12,13 @@ const generated = (() => {
     "button", "link", "icon", "tab", "item", "checkbox", "radio button", "switch", "field", "section", "list box",
     "plus button", "minus button",
   ]);
-  let things = [], work = null, done = false, taken = 0;
+  let things = [], work = null, done = false, won = false, taken = 0;
+
+  /** The task is over, once and for all. */
+  function end(right) {
+    if (!done) won = right;
+    done = true;
+  }
 
   function dress(look) {
     const [ground, ink, soft, line, field] = look.ground, [accent, onAccent] = look.accent;
@@ -56,15 +62,12 @@ const generated = (() => {
     for (const thing of draw.random.shuffled(seen.filter((each) => PRESSED.has(each.role)))) {
       const ways = descriptions(thing, seen).filter(([kind]) => !by || kind === by);
       if (!ways.length) continue;
-      let right = false;
       main.addEventListener("click", (event) => {
-        if (done || !event.isTrusted) return;
-        done = true;
-        right = thing.element.contains(event.target);
+        if (event.isTrusted) end(thing.element.contains(event.target));
       }, { capture: true });
       return {
         instruction: `${draw.pick(["Click", "Click on", "Press"])} ${draw.pick(ways)[1]}.`,
-        progress: () => (right ? 1 : 0),
+        progress: () => (won ? 1 : 0),
         next: () => ({ click: centre(thing.element) }),
       };
     }
@@ -77,7 +80,7 @@ const generated = (() => {
     fill(draw, things, make, make.make("div", main), WORKED, 5);
     const ending = make.button(make.make("div", main, "row"), draw.pick(ENDINGS), {
       tone: "",
-      act: () => (done = true),
+      act: () => end(met() === number && holds() === begun),
     });
     if (!visible(ending)) return null;
     const goals = [], groups = new Set();
@@ -91,24 +94,44 @@ const generated = (() => {
     if (goals.length < number) return null;
     const kept = things.filter((each) => !groups.has(groupOf(each)));
     const holds = () => kept.map((each) => `${each.state()}|${each.value()}`).join("\n");
-    const begun = holds();
+    const begun = holds(), met = () => goals.filter((goal) => goal.met()).length;
     return {
       instruction: asked(draw, goals, ending.name),
-      progress: () => {
-        const met = goals.filter((goal) => goal.met()).length;
-        if (met < number || !done) return met / (number + 1);
-        return holds() === begun ? 1 : number / (number + 1);
-      },
+      progress: () => (won ? 1 : met() / (number + 1)),
       next: () => goals.find((goal) => !goal.met())?.next() ?? { click: centre(ending.element) },
     };
   }
 
-  const MAKERS = { press, fill: fillIn };
+  /** A small page of work in several turns (`workflows.js`). */
+  function workOn(draw, { workflow }) {
+    const main = blank(draw), make = widgets(draw, things);
+    const met = () => Math.min(flow.steps, Math.max(0, flow.met()));
+    const last = (right) => end(right && met() === flow.steps);
+    const flow = WORKFLOWS[workflow]({ draw, make, place: make.make("div", main), end: last });
+    if (!flow) return null;
+    const ending = flow.ends ? null : make.button(make.make("div", main, "row"), draw.pick(ENDINGS), {
+      tone: "",
+      act: () => last(true),
+    });
+    const bottom = (ending?.element ?? main.firstElementChild).getBoundingClientRect().bottom + (flow.room ?? 0);
+    if (bottom > innerHeight || main.scrollWidth > main.clientWidth) return null;
+    return {
+      instruction: ending ? asked(draw, [{ words: flow.words }], ending.name) : `${flow.words}.`,
+      progress: () => (won ? 1 : met() / (flow.steps + 1)),
+      next: () => {
+        const found = flow.next() ?? ending;
+        return found.element ? { click: centre(found.element) } : found;
+      },
+    };
+  }
+
+  const MAKERS = { press, fill: fillIn, work: workOn };
 
   return {
-    /** options: task "press" (by: a kind of description, or any) or "fill" (goals: how many); split. */
+    /** options: task "press" (by: a kind of description, or any), "fill" (goals: how many) or "work" (workflow); and
+     * split. */
     async start(seed, options) {
-      done = false;
+      done = won = false;
       taken = 0;
       document.activeElement?.blur?.();
       for (let tries = 0; tries < TRIES; tries++) {
@@ -121,7 +144,7 @@ const generated = (() => {
       throw new Error(`no page for ${JSON.stringify(options)} in ${TRIES} tries`);
     },
     get done() { return done; },
-    get won() { return done && work.progress() >= 1; },
+    get won() { return won; },
     /** 0 to 1. */
     score: () => work.progress(),
     /** Progress since the last call. */

@@ -1,0 +1,56 @@
+"""Work of several turns on small pages drawn from a seed: what is next shows once the step before is done.
+
+The pages are those of `deskhand_sandbox.tasks.generated`, with `workflows.js`. The base model of the package
+is trained on none of them: they are for learning by doing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deskhand_sandbox.tasks.generated import Drawn, next_actions, page_task
+from deskhand_sandbox.types import Task
+
+__all__ = ["PROVEN", "make", "next_actions", "task_ids"]
+
+FAMILY = "workflows"
+SIZE_PX = (160, 210)
+TURNS = 10
+"""Of an episode; the oracle needs six at most."""
+DESCRIPTIONS: Mapping[str, str] = {
+    "cart": "Add some of a list's rows by the buttons beside them.",
+    "confirm": "Press a button and say that you are sure.",
+    "cycle": "Change a value until it is the one asked for.",
+    "folds": "Open every section of a page.",
+    "keypad": "Enter a number by its digits.",
+    "lock": "Unlock a page, then press a button.",
+    "menu": "Open a menu and press one of its items.",
+    "more": "Have more rows shown until the one to press is there.",
+    "notice": "Press a button and close the message that comes of it.",
+    "order": "Press buttons one after another.",
+    "pages": "Leaf through pages to the one asked for.",
+    "popup": "Close what lies over a page, then press a button.",
+    "remove": "Remove some of a list's rows by the buttons beside them.",
+    "search": "Search for a word and open what is found.",
+    "slides": "Go on through pictures to the one asked for.",
+    "sort": "Sort a table by a column and click its first row.",
+    "tabs": "Find a button under one of several tabs.",
+    "tick": "Tick every box.",
+    "times": "Press a button so many times.",
+    "untick": "Untick every box.",
+    "wizard": "Make a choice on each of two sheets.",
+}
+PROVEN = tuple(f"{FAMILY}/{name}" for name in DESCRIPTIONS)
+"""Tasks with an oracle: all of them."""
+
+
+def task_ids() -> tuple[str, ...]:
+    """Every task, sorted."""
+    return PROVEN
+
+
+def make(task_id: str, seed: int) -> Task:
+    """One start state of a task of `task_ids()`."""
+    name = task_id.removeprefix(f"{FAMILY}/")
+    drawn = Drawn(options={"task": "work", "workflow": name}, turns=TURNS, description=DESCRIPTIONS[name])
+    return page_task(task_id, seed, drawn, SIZE_PX)
