@@ -89,7 +89,7 @@ async def test_whoever_is_not_sure_has_not_confirmed(sandbox: Sandbox) -> None:
     facts: Any = await sandbox.evaluate("generated.facts()")
     (other,) = [each["point"] for each in facts if each["role"] == "button" and each["point"] != sure]
     await click(sandbox, other)
-    assert await state(task, sandbox) == (True, False, 0.5)
+    assert await state(task, sandbox) == (True, False, 0.0)
 
 
 async def test_one_time_too_many_is_lost(sandbox: Sandbox) -> None:

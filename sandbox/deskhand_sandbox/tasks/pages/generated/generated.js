@@ -117,6 +117,7 @@ const generated = (() => {
     if (bottom > innerHeight || main.scrollWidth > main.clientWidth) return null;
     return {
       instruction: ending ? asked(draw, [{ words: flow.words }], ending.name) : `${flow.words}.`,
+      score: () => Number(won), // what is half done is worth nothing; the way there has its rewards
       progress: () => (won ? 1 : met() / (flow.steps + 1)),
       next: () => {
         const found = flow.next() ?? ending;
@@ -146,7 +147,7 @@ const generated = (() => {
     get done() { return done; },
     get won() { return won; },
     /** 0 to 1. */
-    score: () => work.progress(),
+    score: () => (work.score ?? work.progress)(),
     /** Progress since the last call. */
     takeReward() {
       const now = work.progress(), reward = now - taken;
