@@ -29,6 +29,7 @@ from deskhand_sandbox.errors import (
     UnknownName,
     UnsupportedCapability,
 )
+from deskhand_sandbox.terminal.verdict import ANSWERS_S, COMMAND_S
 from deskhand_sandbox.tools.program import Program
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
 from deskhand_sandbox.vnc import VncAddress
@@ -131,9 +132,9 @@ class VmSandbox(Sandbox):
         """
         if self._terminal is None:
             raise UnsupportedCapability(f"this VM has no agent inside, and no {Capability.EVALUATE}")
-        deadline_s = self._settings.call_deadline_s
-        async with self._calls.call("evaluate", deadline_s + 5):
-            return await self._terminal.evaluate(expression, timeout_s=deadline_s)
+        limit_s = min(self._settings.call_deadline_s, COMMAND_S)
+        async with self._calls.call("evaluate", limit_s + 2 * ANSWERS_S):
+            return await self._terminal.evaluate(expression, timeout_s=limit_s)
 
     async def snapshot(self) -> str:
         """Keep the whole machine, as it is between two of its instructions."""
