@@ -133,6 +133,10 @@ class AndroidSandbox(Sandbox):
             await self._measure()
             return await self._look()
 
+    async def forget(self, snapshot_id: str) -> None:
+        async with self._calls.call("forget", self._settings.reset_deadline_s):
+            await self.machine.forget(snapshot_id)
+
     async def fork(self, n: int) -> list[Sandbox]:
         if Capability.FORK not in self.capabilities:
             raise UnsupportedCapability(f"this Android device has no {Capability.FORK}")

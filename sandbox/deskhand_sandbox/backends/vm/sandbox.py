@@ -161,6 +161,13 @@ class VmSandbox(Sandbox):
             await self._wake(kept.token, machine_id=None)
             return await self._look()
 
+    async def forget(self, snapshot_id: str) -> None:
+        """Give the disk back that a kept state takes."""
+        async with self._calls.call("forget", self._settings.reset_deadline_s):
+            if snapshot_id in self._kept:
+                await self._machine.forget(snapshot_id)
+                del self._kept[snapshot_id]
+
     async def fork(self, n: int) -> list[Sandbox]:
         """`n` exact copies of the machine as it is now; terminals start anew."""
         async with self._calls.call("fork", self._settings.reset_deadline_s * max(1, n)):
