@@ -14,7 +14,13 @@ from dataclasses import dataclass
 
 from deskhand_agent.types import Decision, Trajectory
 from deskhand_sandbox.base import Sandbox
-from deskhand_sandbox.errors import InfrastructureError, LeaseError, SandboxDied, SandboxTimeout
+from deskhand_sandbox.errors import (
+    InfrastructureError,
+    LeaseError,
+    SandboxDied,
+    SandboxError,
+    SandboxTimeout,
+)
 from deskhand_sandbox.types import Start
 
 log = logging.getLogger(__name__)
@@ -77,6 +83,8 @@ class Crossroads:
         """A turn was decided and is not carried out yet. Where its rise is among the greatest so far, the
         state is kept, unless the sandbox keeps no more.
 
+        States that no branch will leave any more are let go of.
+
         Raises:
             UnsupportedCapability: this kind keeps none.
             SandboxDied, SandboxTimeout, LeaseError: the computer is gone.
@@ -102,7 +110,18 @@ class Crossroads:
             return
         best = sorted([*self._found, found], key=lambda each: (-each[0], each[1]))
         self._found = best[: self._rule.branches]
+        for *_, displaced in best[self._rule.branches :]:
+            await _let_go(sandbox, displaced)
 
     def branches(self, trajectory: Trajectory) -> Sequence[Branch]:
         """Of the episode, once it is over; the greatest rise first, the earlier of equal ones."""
         return [Branch(of=trajectory, turn=turn, snapshot=snapshot) for _, turn, snapshot in self._found]
+
+
+async def _let_go(sandbox: Sandbox, snapshot: str) -> None:
+    try:
+        await sandbox.forget(snapshot)
+    except (SandboxDied, SandboxTimeout, LeaseError):
+        raise
+    except SandboxError as error:  # it goes with the task
+        log.warning("a state that no branch leaves stays until the next task: %s", error)

@@ -10,6 +10,7 @@ from deskhand_agent.errors import AgentError, InferenceTimeout
 from deskhand_agent.time_limits import TimeLimit
 from deskhand_agent.types import Failure, Step, StopReason, TrajectoryEnd, Watcher
 from deskhand_sandbox.errors import (
+    InvalidTask,
     LeaseError,
     SandboxDied,
     SandboxError,
@@ -82,6 +83,8 @@ def _failure(error: SandboxError | AgentError, *, after_setup: bool) -> Failure:
             return Failure.MODEL_TIMEOUT
         case AgentError():
             return Failure.MODEL_ERROR
+        case InvalidTask():
+            return Failure.TASK_REFUSED
         case LeaseError():
             return Failure.SANDBOX_LEASE
         case SandboxTimeout():

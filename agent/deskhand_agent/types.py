@@ -257,12 +257,14 @@ class StopReason(StrEnum):
 
 
 class Failure(StrEnum):
-    """What broke that was not the agent: excluded from reward, retried, counted."""
+    """What broke that was not the agent: excluded from reward, counted, retried but for a task refused."""
 
     SANDBOX_DIED = "sandbox_died"
     SANDBOX_TIMEOUT = "sandbox_timeout"
     SANDBOX_LEASE = "sandbox_lease"
     SANDBOX_SETUP = "sandbox_setup"
+    TASK_REFUSED = "task_refused"
+    """Nothing can be set up, or judged, as the task says it: no further attempt mends that."""
     MODEL_TIMEOUT = "model_timeout"
     MODEL_ERROR = "model_error"
     VERIFIER = "verifier"

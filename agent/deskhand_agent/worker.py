@@ -59,7 +59,7 @@ class WorkerSettings:
     concurrency: int = 8
     """Episodes at once, and sandboxes asked for at most."""
     retries: int = 2
-    """Further attempts at a job whose episode broke."""
+    """Further attempts at a job whose episode broke, but for one whose task is refused."""
     episodes_per_lease: int = 64
     """A sandbox is given back after so many, which bounds what a leak can grow to."""
     idle_lease_s: float = 1.0
@@ -280,7 +280,8 @@ class _Run:
         try:
             verifier = create_verifier(job.task.verifier)
         except (InvalidTask, UnknownName) as error:
-            return await self._not_begun(job, failed_end(error, after_setup=False))
+            end = replace(failed_end(error, after_setup=False), failure=Failure.TASK_REFUSED)
+            return await self._not_begun(job, end)
         trajectory = await run_episode(
             job.task,
             sandbox=sandbox,
@@ -310,7 +311,7 @@ class _Run:
         self._failures[failure] += 1
         if BRANCH_OF in trajectory.start.labels:  # the episode itself is done
             return await self._next()
-        if attempt.broken >= self._settings.retries:
+        if attempt.broken >= self._settings.retries or failure is Failure.TASK_REFUSED:
             self._given_up += 1
             self._tell(trajectory)
             return await self._next()

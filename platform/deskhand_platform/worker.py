@@ -23,7 +23,7 @@ from deskhand_agent.reviewing import REVIEWED, ReviewedPolicy
 from deskhand_agent.steering import SteeredPolicy
 from deskhand_agent.test_time.deliberating import Deliberate
 from deskhand_agent.turn import Deadlines
-from deskhand_agent.types import Trajectory
+from deskhand_agent.types import Failure, Trajectory
 from deskhand_agent.worker import Job, WorkerSettings, run_episodes
 from deskhand_flywheel.branching_off import BranchOrder, branch_off, cut_short
 from deskhand_flywheel.errors import FlywheelError, NotFound, NotReplayable, StorageFull, StoreUnavailable
@@ -286,6 +286,8 @@ class EpisodeWorker:
         end = trajectory.end
         if end is None or end.failure is not None:
             what = "the episode did not end" if end is None else f"{end.failure}: {end.failure_detail}"
+            if end is not None and end.failure is Failure.TASK_REFUSED:
+                return Ending(state=WorkState.FAILED, trajectory=trajectory, reason=what)
             return self._broken(claimed, trajectory, what)
         reason = None if end.outcome is not None else f"no verdict: {end.stop_reason}"
         return Ending(state=WorkState.DONE, trajectory=trajectory, reason=reason)

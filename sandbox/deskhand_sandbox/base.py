@@ -84,6 +84,10 @@ class Sandbox(ABC):
         """Go back to a kept state."""
         raise UnsupportedCapability(f"a {self.kind} sandbox has no {Capability.SNAPSHOT}")
 
+    async def forget(self, snapshot_id: str) -> None:
+        """Let go of a kept state and what it takes up; one that is not kept is none to let go of."""
+        raise UnsupportedCapability(f"a {self.kind} sandbox has no {Capability.SNAPSHOT}")
+
     async def fork(self, n: int) -> list[Sandbox]:
         """`n` copies of this sandbox as it is now."""
         raise UnsupportedCapability(f"a {self.kind} sandbox has no {Capability.FORK}")

@@ -21,6 +21,7 @@ from deskhand_sandbox.errors import (
     InvalidAction,
     InvalidTask,
     SandboxError,
+    UnknownName,
     UnsupportedCapability,
 )
 from deskhand_sandbox.types import (
@@ -240,6 +241,10 @@ async def _snapshots(subject: Subject, stack: AsyncExitStack) -> None:
     await sandbox.act(Click(x=width // 2, y=height // 2))
     for _ in range(2):
         _same(start.observation, await sandbox.restore(kept), "restore does not bring the kept state back")
+    for _ in range(2):
+        await sandbox.forget(kept)
+    await _raises(UnknownName, sandbox.restore(kept), "going back to a state that was let go of")
+    _same(start.observation, await sandbox.observe(), "letting go of a kept state changes the screen")
 
 
 async def _forks(subject: Subject, stack: AsyncExitStack) -> None:

@@ -9,6 +9,7 @@ SandboxError
 └── InfrastructureError      the computer failed, not the agent: excluded from reward, retried, counted
     ├── SandboxDied          browser, guest or host process is gone
     ├── SandboxTimeout       a call passed its deadline
+    ├── CommandHung          a command behind the screen did not end, while the computer runs others
     ├── BackendMissing       a program or extra is not installed; says the command that mends it
     ├── VerifierError        the verifier could not reach a verdict
     │   └── NoVerifier       the task has none: nobody could tell by rule
@@ -79,6 +80,11 @@ class SandboxDied(InfrastructureError):
 
 class SandboxTimeout(InfrastructureError):
     """A call to the sandbox passed its deadline."""
+
+
+class CommandHung(InfrastructureError):
+    """A command behind the screen did not end in time, and the computer runs others. After the agent's work
+    that is the agent's doing: it may leave a pipe where a file should be."""
 
 
 class BackendMissing(InfrastructureError):

@@ -14,7 +14,7 @@ from deskhand_agent.sinks import MemorySink
 from deskhand_agent.types import Context, Decision, Failure, Trajectory
 from deskhand_agent.worker import Job, WorkerSettings, WorkerStats, run_episodes
 from deskhand_sandbox.backends.world import WorldSandbox
-from deskhand_sandbox.errors import InfrastructureError, SandboxDied
+from deskhand_sandbox.errors import InfrastructureError, SandboxDied, UnsupportedCapability
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Observation, Press
 
@@ -34,10 +34,15 @@ class Keeps:
 
     def __init__(self) -> None:
         self.kept = 0
+        self.there: list[str] = []
 
     async def snapshot(self) -> str:
         self.kept += 1
+        self.there.append(str(self.kept))
         return str(self.kept)
+
+    async def forget(self, snapshot_id: str) -> None:
+        self.there.remove(snapshot_id)
 
 
 async def left_at(entropies: Sequence[float | None], rule: Branching) -> tuple[list[int], int]:
@@ -46,7 +51,10 @@ async def left_at(entropies: Sequence[float | None], rule: Branching) -> tuple[l
     for turn, entropy in enumerate(entropies):
         await crossroads.passed(turn, decision(entropy), sandbox)  # pyright: ignore[reportArgumentType]
     trajectory: Any = None
-    return [branch.turn for branch in crossroads.branches(trajectory)], sandbox.kept
+    branches = crossroads.branches(trajectory)
+    # no state is kept that no branch leaves
+    assert sorted(branch.snapshot for branch in branches) == sorted(sandbox.there)
+    return [branch.turn for branch in branches], sandbox.kept
 
 
 @pytest.mark.parametrize(
@@ -78,6 +86,23 @@ async def test_a_state_that_the_sandbox_does_not_keep_is_no_crossroads() -> None
         await crossroads.passed(turn, decision(entropy), sandbox)  # pyright: ignore[reportArgumentType]
     trajectory: Any = None
     assert [branch.turn for branch in crossroads.branches(trajectory)] == [1]
+    sandbox.error = SandboxDied("gone")
+    with pytest.raises(SandboxDied):
+        await crossroads.passed(3, decision(4.0), sandbox)  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_state_that_cannot_be_let_go_of_does_not_end_the_episode() -> None:
+    class Clings(Keeps):
+        error: Exception = UnsupportedCapability("an older host")
+
+        async def forget(self, snapshot_id: str) -> None:
+            raise self.error
+
+    crossroads, sandbox = Crossroads(Branching(branches=1, rise=0.5, in_a_row=9)), Clings()
+    for turn, entropy in enumerate((1.0, 2.0, 3.0)):
+        await crossroads.passed(turn, decision(entropy), sandbox)  # pyright: ignore[reportArgumentType]
+    trajectory: Any = None
+    assert [branch.turn for branch in crossroads.branches(trajectory)] == [2]
     sandbox.error = SandboxDied("gone")
     with pytest.raises(SandboxDied):
         await crossroads.passed(3, decision(4.0), sandbox)  # pyright: ignore[reportArgumentType]

@@ -273,7 +273,7 @@ async def test_waiting_is_cut_to_the_time_that_is_left(stub: SimpleNamespace) ->
 FAILURES: list[tuple[dict[str, Any], Failure]] = [
     ({"reset": SandboxDied("gone")}, Failure.SANDBOX_DIED),
     ({"reset": "hang"}, Failure.SANDBOX_TIMEOUT),
-    ({"reset": InvalidTask("wrong kind")}, Failure.SANDBOX_SETUP),
+    ({"reset": InvalidTask("wrong kind")}, Failure.TASK_REFUSED),
     ({"reset": InfrastructureError("page did not load")}, Failure.SANDBOX_SETUP),
     ({"reset": BackendMissing("no chromium")}, Failure.SANDBOX_SETUP),
     ({"act": {1: SandboxDied("gone")}}, Failure.SANDBOX_DIED),
@@ -410,5 +410,5 @@ async def test_a_tasks_own_set_up_is_part_of_its_reset(stub: SimpleNamespace) ->
     step = {"type": "execute", "parameters": {"command": "true"}}
     spec = replace(task.environment, settings={**task.environment.settings, "setup": [step]})
     trajectory = await run(stub, CLICK, task=replace(task, environment=spec))
-    assert end(trajectory).failure is Failure.SANDBOX_SETUP
+    assert end(trajectory).failure is Failure.TASK_REFUSED
     assert "shell commands behind the screen" in end(trajectory).failure_detail

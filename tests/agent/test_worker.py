@@ -307,9 +307,17 @@ async def test_a_verifier_that_cannot_be_made_ends_its_job_alone(
     told: list[Any] = []
     stats, sink, _ = await run(stub, [*jobs(stub, 2), bad, *jobs(stub, 2)], on_done=told.append)
     assert (stats.episodes, stats.given_up, len(told)) == (4, 1, 5)
-    assert stats.failures == {Failure.SANDBOX_SETUP: 3}
+    assert stats.failures == {Failure.TASK_REFUSED: 1}
     ends = [each.end for each in sink.trajectories if each.start.task.verifier.name == "bad"]
-    assert [end and end.failure_detail for end in ends] == [f"{type(error).__name__}: {error}"] * 3
+    assert [end and end.failure_detail for end in ends] == [f"{type(error).__name__}: {error}"]
+
+
+async def test_a_task_that_can_never_be_set_up_is_not_tried_again(stub: SimpleNamespace) -> None:
+    told: list[Any] = []
+    source = flaky(stub, 99, reset=InvalidTask("no such page"))
+    stats, sink, _ = await run(stub, jobs(stub, 1), source=source, on_done=told.append)
+    assert (stats.given_up, stats.failures, len(source.made)) == (1, {Failure.TASK_REFUSED: 1}, 1)
+    assert len(told) == len(sink.trajectories) == 1
 
 
 @pytest.mark.parametrize("give_back", [HostUnreachable("gone"), "hang"])

@@ -494,6 +494,17 @@ async def test_a_verifier_that_cannot_be_made_is_not_tried_again(
     assert (found.state, found.attempts) == (WorkState.FAILED, 1) and "colour" in str(found.reason)
 
 
+async def test_a_task_that_can_never_be_set_up_is_not_tried_again(
+    store: Store, sandboxes: SandboxSource
+) -> None:
+    task = make_task("fake/press-button", 0)
+    odd = replace(task, environment=replace(task.environment, settings={"buttons": "none"}))
+    async with working(store, always(GivesUp()), sandboxes) as queue:
+        found = await over(queue, await queue.submit(TaskOrder(task=odd, policy=SCRIPTED)))
+    assert (found.state, found.attempts) == (WorkState.FAILED, 1)
+    assert "task_refused" in str(found.reason) and "buttons" in str(found.reason)
+
+
 async def test_settings_that_make_no_sense_end_only_their_task(
     store: Store, sandboxes: SandboxSource, tmp_path: Path
 ) -> None:

@@ -55,6 +55,7 @@ def test_one_sandbox_is_of_a_pool_by_its_name_or_of_a_kind() -> None:
         ({"vm": {"max_sandboxes": "4"}}, "max_sandboxes must be a whole number"),
         ({"vm": {"min_sandboxes": 3, "max_sandboxes": 2}}, "0 <= min_sandboxes <= max_sandboxes"),
         ({"vm": {"owner_quota": 0}}, "owner_quota"),
+        ({"browser": {"leases_per_backend": 0}}, "leases_per_backend"),
         ({"vm": {"create_s": 1801}}, "create_s must be at most 1800"),
         ({"vm": {"idle_s": "long"}}, "idle_s must be a positive number"),
         ({"vm": {"labels": {"image": 3}}}, "labels must be texts"),

@@ -403,6 +403,27 @@ async def test_a_backend_that_makes_nothing_any_more_is_replaced_and_its_leases_
     assert bench.pool.lost == {"backend gone": 1}
 
 
+async def test_what_all_share_is_replaced_after_its_share_of_leases_and_leases_go_on() -> None:
+    bench = Bench(PoolSettings(max_sandboxes=3, min_sandboxes=1, leases_per_backend=3))
+    async with bench.manager:
+        async with bench.manager.lease("tiny", owner="a") as a:
+            async with bench.manager.lease("tiny", owner="b"):
+                pass
+            assert len(bench.backends) == 1
+            async with bench.manager.lease("tiny", owner="c") as c:
+                # nothing new stands on it, and what is lent does
+                await c.reset(TASK)
+                await a.reset(TASK)
+            async with bench.manager.lease("tiny", owner="d") as d:
+                await d.reset(TASK)
+                await a.act(TypeText(text="unharmed"))
+            assert (len(bench.backends), bench.backends[0].closed) == (2, 0)
+        await until(lambda: bench.pool.closing == 0)
+        assert [each.closed for each in bench.backends] == [1, 0]
+        assert bench.pool.lost == {"renewed": 2}
+        assert not any(reason.failure for reason in bench.pool.lost)
+
+
 async def test_a_hanging_call_ends_and_the_sandbox_goes() -> None:
     bench = Bench(deadlines=Deadlines(call_s=0.02))
     async with bench.manager:

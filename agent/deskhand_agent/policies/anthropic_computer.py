@@ -3,15 +3,20 @@
 Each turn sends the conversation whole and gets `thinking`, `text` and `tool_use` blocks; the next turn
 answers every `tool_use` with a `tool_result`, the last of them with the screen; where they failed it stands
 beside them, for the API takes nothing but text in the result of an error.
+
+Their `zoom` is our `Zoom`, after which their coordinates stay those of the whole screen. The last call of a
+turn is answered with the part; what lies beyond that part has to be looked at again before it is acted on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, cast
 
 from deskhand_agent.apis import ApiClient, Nonsense, Usage, whole
+from deskhand_agent.coordinates import Frame, Part
 from deskhand_agent.policies.computer_use import (
     ACT,
     ACT_SAYS,
@@ -19,25 +24,36 @@ from deskhand_agent.policies.computer_use import (
     SYSTEM,
     ComputerUseSettings,
     Item,
+    LookCall,
     Said,
     act_call,
     decide,
     items_of,
     objects,
+    part_of,
     pointer_at,
+    pointer_on_screen,
     written,
 )
 from deskhand_agent.policies.conversation import Exchange, base64_of, conversation, summed_up
 from deskhand_agent.policies.settings import BySettings, read_settings
 from deskhand_agent.prompt import Text
 from deskhand_agent.types import Context, Decision, Fault, Step
-from deskhand_sandbox.types import Image
+from deskhand_sandbox.dialects.anthropic.reading import COMPUTER, zoom_region
+from deskhand_sandbox.dialects.dialect import View
+from deskhand_sandbox.errors import InvalidAction
+from deskhand_sandbox.types import Image, Zoom
 
 BASE_URL = "https://api.anthropic.com"
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
 API_VERSION = "2023-06-01"
 _BETAS = {"20250124": "computer-use-2025-01-24", "20251124": "computer-use-2025-11-24"}
 """Version of the tool -> the beta that brings it; later ones need none."""
+_ENLARGED = (
+    "That part of the screen, enlarged. Coordinates stay those of the whole screen; to act beyond this part, "
+    "take a screenshot first."
+)
+_UNSEEN = "Not shown: one call came after it, and only the last is answered with a picture."
 _KINDS = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
 _FAULTS = {
     "refusal": Fault.REFUSED,
@@ -90,12 +106,13 @@ class AnthropicComputerPolicy(BySettings[AnthropicComputerSettings]):
             EndpointError: it refused or broke, or what came back is no message.
         """
         settings, memory = self.settings, self.settings.memory
+        size_px, part = _coordinates_of(context)
         shown = conversation(context, memory=memory, coordinates=settings, system=SYSTEM)
         body: Item = {
             "model": settings.model,
             "system": SYSTEM,
             "messages": self._messages(shown.exchanges),
-            "tools": self._tools(context.observation.size_px),
+            "tools": self._tools(size_px),
             "tool_choice": {"type": "none" if shown.summing_up else "auto"},
             "max_tokens": settings.max_tokens,
         }
@@ -105,8 +122,8 @@ class AnthropicComputerPolicy(BySettings[AnthropicComputerSettings]):
         said = reply.content
         if shown.summing_up:
             return summed_up(said.text, memory, reply.cost, fault=said.fault)
-        frame = settings.frame(context.observation.size_px)
-        return decide(said, self._dialect, frame, pointer_at(context), reply.cost)
+        pointer = pointer_at(context) if part is None else pointer_on_screen(context)
+        return decide(said, self._dialect, settings.frame(size_px), pointer, reply.cost, part=part)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -122,10 +139,11 @@ class AnthropicComputerPolicy(BySettings[AnthropicComputerSettings]):
                 "name": "computer",
                 "display_width_px": width,
                 "display_height_px": height,
+                **({"enable_zoom": True} if self.settings.tool >= "20251124" else {}),
             }
         else:
-            # what they ask for is shown after every turn
-            unasked = {name: {"enabled": False} for name in ("zoom", "cursor_position")}
+            # the pointer is where they left it
+            unasked = {"cursor_position": {"enabled": False}}
             computer = {"type": f"computer_toolset_{self.settings.tool}", "configs": unasked}
         return [computer, {"name": ACT, "description": ACT_SAYS, "input_schema": ACT_TAKES}]
 
@@ -148,7 +166,8 @@ class AnthropicComputerPolicy(BySettings[AnthropicComputerSettings]):
         results: list[Item] = [_result(call, failed=failed) for call in calls]
         holds = bool(results) and not failed
         if holds:
-            results[-1]["content"] = [picture]
+            enlarged = [{"type": "text", "text": _ENLARGED}] if _asks_to_look(calls[-1]) else []
+            results[-1]["content"] = [*enlarged, picture]
         parts: list[Item] = [
             {"type": "text", "text": segment.text} if isinstance(segment, Text) else picture
             for segment in exchange.shown.segments
@@ -180,13 +199,28 @@ def _picture(image: Image) -> Item:
 def _result(call: Item, *, failed: bool) -> Item:
     """What a call came to; the message says what went wrong."""
     family = call.get("toolset_name")
+    done = _UNSEEN if _asks_to_look(call) else "Done."
     return {
         "type": "tool_result",
         "tool_use_id": call["id"],
-        "content": "Failed." if failed else "Done.",
+        "content": "Failed." if failed else done,
         **({"is_error": True} if failed else {}),
         **({"toolset_name": family} if family else {}),
     }
+
+
+def _coordinates_of(context: Context) -> tuple[tuple[int, int], Part | None]:
+    """The size of what coordinates are pixels of, and the part of it that is shown after a `zoom`."""
+    seen = context.observation
+    part = part_of(seen)
+    # the turn that asked for a part saw another one, or all of the screen
+    asked = next((step for step in reversed(context.steps) if step.observation.region != seen.region), None)
+    whole = next((step for step in reversed(context.steps) if step.observation.region is None), None)
+    if part is None or asked is None or whole is None:
+        return seen.size_px, None
+    if not any(_asks_to_look(block) for block in items_of(asked, _KINDS) or ()):
+        return seen.size_px, None  # by `act`, whose coordinates are the part's
+    return whole.observation.size_px, part
 
 
 # ---- what comes back
@@ -222,7 +256,34 @@ def _called(block: Item) -> object:
     """
     if not isinstance(block["id"], str):
         raise TypeError("id is no text")
+    if _asks_to_look(block):
+        return LookCall(partial(_zoom, block))
     return act_call(ACT, block.get("input")) if block.get("name") == ACT else block
+
+
+def _asks_to_look(block: Item) -> bool:
+    """Whether it is a `zoom`, of either form."""
+    if block.get("toolset_name") == COMPUTER:
+        return block.get("name") == "zoom"
+    told = block.get("input")
+    return (
+        block.get("name") == COMPUTER
+        and isinstance(told, dict)
+        and cast("Item", told).get("action") == "zoom"
+    )
+
+
+def _zoom(block: Item, frame: Frame) -> Zoom:
+    """What a `zoom` asks for.
+
+    Raises:
+        InvalidAction: its region is none.
+    """
+    box = zoom_region(block, View(frame=frame))
+    if box is None:
+        raise InvalidAction("zoom needs a region")
+    left, top, right, bottom = (int(edge) for edge in box)
+    return Zoom(start=(left, top), end=(right - 1, bottom - 1))
 
 
 def _usage(told: object) -> Usage | None:

@@ -12,7 +12,7 @@ acted on is not, for an API refuses calls it does not know, its own included.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -29,7 +29,7 @@ from deskhand_sandbox.dialects import read, write_all
 from deskhand_sandbox.dialects.coordinates import shown_at
 from deskhand_sandbox.dialects.pointing import pointer_after
 from deskhand_sandbox.errors import InvalidAction
-from deskhand_sandbox.types import Action, Finish, Image, Point
+from deskhand_sandbox.types import Action, Finish, Image, Observation, Point, Zoom
 
 Item: TypeAlias = "dict[str, Any]"
 """One item of a request or a reply, as JSON has it."""
@@ -87,7 +87,7 @@ class Said:
     items: Sequence[Item]
     """As they came."""
     calls: Sequence[object]
-    """Of the computer tool, as its dialect reads them, and of `act`."""
+    """Of the computer tool, as its dialect reads them or as `LookCall`, and of `act`."""
     text: str
     """What was said besides."""
     thought: str
@@ -100,6 +100,14 @@ class ActCall:
     """A call of `act`."""
 
     calls: str
+
+
+@dataclass(frozen=True, slots=True)
+class LookCall:
+    """A call of the computer tool that asks to see a part of the screen enlarged."""
+
+    zoom: Callable[[Frame], Zoom]
+    """What it asks for, its coordinates in this frame; raises InvalidAction where they are none."""
 
 
 def act_call(name: object, arguments: object) -> object:
@@ -122,13 +130,21 @@ def act_call(name: object, arguments: object) -> object:
 
 def pointer_at(context: Context) -> Point | None:
     """Where the turns before left the pointer, in pixels of what is shown; None where they do not say."""
+    place, part = pointer_on_screen(context), part_of(context.observation)
+    return place if place is None or part is None else part.to_part(place)
+
+
+def pointer_on_screen(context: Context) -> Point | None:
+    """Where the turns before left the pointer, in pixels of the whole screen; None where they do not say."""
     place: Point | None = None
     for step in context.steps:
         place = _left_at(step, place)
-    seen = context.observation
-    if place is None or seen.region is None:
-        return place
-    return Part(region=seen.region, shown_px=seen.size_px).to_part(place)
+    return place
+
+
+def part_of(seen: Observation) -> Part | None:
+    """The part of the screen that is shown; None: all of it."""
+    return None if seen.region is None else Part(region=seen.region, shown_px=seen.size_px)
 
 
 def _left_at(step: Step, place: Point | None) -> Point | None:
@@ -142,9 +158,21 @@ def _left_at(step: Step, place: Point | None) -> Point | None:
 
 
 def decide(
-    said: Said, dialect: str, frame: Frame, pointer: Point | None, cost: Mapping[str, float]
+    said: Said,
+    dialect: str,
+    frame: Frame,
+    pointer: Point | None,
+    cost: Mapping[str, float],
+    *,
+    part: Part | None = None,
 ) -> Decision:
-    """The turn that a reply is; a void one where it holds no action."""
+    """The turn that a reply is; a void one where it holds no action.
+
+    Args:
+        frame: what its coordinates are in.
+        pointer: where the pointer is, in the frame's pixels; None: not known.
+        part: of the screen, where that is shown and the coordinates stay those of the whole.
+    """
     text = json.dumps(list(said.items), ensure_ascii=False)
     thought = "\n".join(part for part in (said.thought, said.text if said.calls else "") if part) or None
     if said.fault is not None:
@@ -162,6 +190,8 @@ def decide(
                 reply = mend_reply(call.calls)
                 actions += [frame.action_to_screen(action) for action in reply.actions]
                 repairs += reply.repairs
+            elif isinstance(call, LookCall):
+                actions.append(call.zoom(frame))
             else:
                 actions += read(dialect, call, frame, pointer=pointer_after(actions, pointer))
     except (InvalidAction, ActionSyntaxError) as error:
@@ -173,6 +203,8 @@ def decide(
             fault=Fault.UNKNOWN_ACTION,
             cost=cost,
         )
+    if part is not None:
+        actions = [part.action_to_part(action) for action in actions]
     return Decision(actions=tuple(actions), text=text, thought=thought, repairs=tuple(repairs), cost=cost)
 
 

@@ -16,6 +16,28 @@ Box: TypeAlias = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Option:
+    """What may be chosen in an element."""
+
+    label: str
+    box: Box | None = None
+    """Where it is; None: not on the screen."""
+    enabled: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice:
+    """An element in which something is chosen."""
+
+    options: tuple[Option, ...]
+    """In their order."""
+    drops_down: bool = False
+    """They are a list of their own, outside the page, in which keys choose; otherwise they are clicked."""
+    opened: bool = False
+    """That list is open."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class View:
     """What the words of an action refer to."""
 
@@ -27,6 +49,8 @@ class View:
     """Elements that may be named."""
     checked: Collection[str] = ()
     """Those of them that are ticked."""
+    choices: Mapping[str, Choice] = field(default_factory=dict[str, Choice])
+    """Those of them in which something is chosen."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

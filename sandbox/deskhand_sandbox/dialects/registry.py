@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
 from deskhand_sandbox.dialects.coordinates import Frame
-from deskhand_sandbox.dialects.dialect import Box, Dialect, View, Written
+from deskhand_sandbox.dialects.dialect import Box, Choice, Dialect, View, Written
 from deskhand_sandbox.dialects.pointing import pointer_after
 from deskhand_sandbox.errors import UnknownName
 from deskhand_sandbox.types import Action, KeyDown, KeyUp, Point
@@ -66,6 +66,7 @@ def read(
     pointer: Point | None = None,
     boxes: Mapping[str, Box] | None = None,
     checked: Collection[str] = (),
+    choices: Mapping[str, Choice] | None = None,
 ) -> tuple[Action, ...]:
     """What somebody wrote in a dialect, as actions in pixels of the screenshot.
 
@@ -75,12 +76,13 @@ def read(
         pointer: where the pointer is, in pixels, for actions that do not say where; None: not known.
         boxes: elements that may be named (BrowserGym, AndroidWorld), in `frame`.
         checked: those of them that are ticked.
+        choices: those of them in which something is chosen.
 
     Raises:
         UnknownName: no such dialect.
         InvalidAction: it is nothing of this dialect; says what is wrong.
     """
-    view = View(frame=frame, pointer=pointer, boxes=boxes or {}, checked=checked)
+    view = View(frame=frame, pointer=pointer, boxes=boxes or {}, checked=checked, choices=choices or {})
     return find_dialect(dialect).read(source, view)
 
 

@@ -214,6 +214,7 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
                 pointer=episode.pointer,
                 boxes=named.boxes,
                 checked=named.checked,
+                choices=named.choices,
             )
         if not isinstance(action, Mapping):
             raise InvalidAction(f"an action is a sample of the action space, not a {type(action).__name__}")

@@ -41,6 +41,10 @@ class Onlooked(Sandbox):
         async with self._lock:
             return await self._inner.evaluate(expression)
 
+    async def forget(self, snapshot_id: str) -> None:
+        async with self._lock:
+            await self._inner.forget(snapshot_id)
+
     async def snapshot(self) -> str:
         async with self._lock:
             return await self._inner.snapshot()

@@ -80,6 +80,9 @@ class RemoteSandbox(Sandbox, PassesOn):
     async def restore(self, snapshot_id: str) -> Observation:
         return wire.decode(await self._call("restore", snapshot_id, self._deadlines.reset_s), Observation)
 
+    async def forget(self, snapshot_id: str) -> None:
+        await self._call("forget", snapshot_id, self._deadlines.reset_s)
+
     async def fork(self, n: int) -> list[Sandbox]:
         """`n` copies under the same lease, which ends them too; each works at its own pace."""
         handles = await self._call("fork", n, self._deadlines.reset_s)

@@ -91,6 +91,9 @@ class ChannelServer:
                 return await sandbox.snapshot()
             case "restore":
                 return wire.encode(await sandbox.restore(_text(argument)))
+            case "forget":
+                await sandbox.forget(_text(argument))
+                return None
             case "fork":
                 return [frames.encode_handle(handle) for handle in await self._fork(sandbox, argument)]
             case "extra":

@@ -173,6 +173,9 @@ class LeasedSandbox(Sandbox, PassesOn):
     async def restore(self, snapshot_id: str) -> Observation:
         return await self._call("restore", self._deadlines.reset_s, lambda: self._inner.restore(snapshot_id))
 
+    async def forget(self, snapshot_id: str) -> None:
+        await self._call("forget", self._deadlines.reset_s, lambda: self._inner.forget(snapshot_id))
+
     async def fork(self, n: int) -> list[Sandbox]:
         """`n` copies under the same lease, which ends them too; they come on top of the pool's places."""
         made = await self._call("fork", self._deadlines.reset_s, lambda: self._inner.fork(n))

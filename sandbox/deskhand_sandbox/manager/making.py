@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from deskhand_sandbox.base import Backend, Sandbox
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError
-from deskhand_sandbox.manager.records import PoolSettings
+from deskhand_sandbox.manager.records import Lost, PoolSettings
 from deskhand_sandbox.types import JsonValue
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,11 @@ class Shared:
 
     backend: Backend
     users: int = 0
+    leases: int = 0
+    """How often one of its sandboxes was lent."""
     retired: bool = False
+    why: Lost = Lost.BACKEND_GONE
+    """Why its sandboxes are not to be used again, once it is retired."""
     closing: bool = False
 
 
@@ -84,11 +88,11 @@ class Maker:
             )
         return await self._make_on(self._current()[0])
 
-    def retire(self, shared: Shared) -> None:
+    def retire(self, shared: Shared, why: Lost = Lost.BACKEND_GONE) -> None:
         """Make nothing more on a backend; it is closed once nothing stands on it."""
         if shared.retired:
             return
-        shared.retired = True
+        shared.retired, shared.why = True, why
         if shared is self._shared:
             self._shared = None
         self._retired(shared)

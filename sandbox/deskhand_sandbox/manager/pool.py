@@ -94,7 +94,7 @@ class Pool:
             return  # the pool has closed
         self._out.remove(place)
         if place.shared.retired or not place.sandbox.alive():
-            self._throw_away(place, Lost.BACKEND_GONE if place.shared.retired else Lost.DIED_IDLE)
+            self._throw_away(place, place.shared.why if place.shared.retired else Lost.DIED_IDLE)
         else:
             place.idle_since_s = place.answered_s = self._clock()
             self._idle.append(place)
@@ -229,6 +229,9 @@ class Pool:
             place.owner = waiter.owner
             self._out.add(place)
             self._queue.serve(waiter, place)
+            place.shared.leases += 1
+            if place.shared.leases == self.settings.leases_per_backend:
+                self._maker.retire(place.shared, Lost.RENEWED)
         if self._closed:
             return
         missing = max(len(order) - self._coming(), self.settings.min_sandboxes - self._ready())
@@ -318,7 +321,7 @@ class Pool:
         """Throw away the idle places that stand on a backend."""
         for place in [place for place in self._idle if place.shared is shared]:
             self._idle.remove(place)
-            self._throw_away(place, Lost.BACKEND_GONE)
+            self._throw_away(place, shared.why)
 
     def _in_background(self, closing: Coroutine[None, None, None]) -> None:
         self._keep(asyncio.create_task(closing, name=f"close a {self.kind} sandbox"), self._closing)

@@ -13,7 +13,7 @@ MOST_CREATE_S = 1800.0
 
 
 class Lost(StrEnum):
-    """Why a sandbox was thrown away. The first five are the manager's own doing, the others failures."""
+    """Why a sandbox was thrown away. The first six are the manager's own doing, the others failures."""
 
     IDLE = "idle"
     """Nobody asked for it for long."""
@@ -24,6 +24,8 @@ class Lost(StrEnum):
     """Its holder had a DevTools address of it, which others may know."""
     RECORDED = "recorded"
     """An episode was recorded: closing completes the files, and nobody else is shown them."""
+    RENEWED = "renewed"
+    """What it shared with others had served for as many leases as it was to."""
     DIED_IDLE = "died idle"
     """Found dead while nobody had it."""
     BACKEND_GONE = "backend gone"
@@ -40,7 +42,8 @@ class Lost(StrEnum):
     @property
     def failure(self) -> bool:
         """Whether something went wrong, not only the manager's own housekeeping."""
-        return self not in (Lost.IDLE, Lost.POOL_CLOSED, Lost.CALL_CUT, Lost.OPENED, Lost.RECORDED)
+        own = (Lost.IDLE, Lost.POOL_CLOSED, Lost.CALL_CUT, Lost.OPENED, Lost.RECORDED, Lost.RENEWED)
+        return self not in own
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +71,9 @@ class PoolSettings:
     built with the first of them. Backends have tighter deadlines of their own."""
     close_s: float = 15.0
     """Deadline for closing one sandbox; after it the sandbox is abandoned to its backend."""
+    leases_per_backend: int | None = None
+    """What all share, such as the one Chromium of browsers, is replaced after so many leases, which bounds
+    what it can grow to; leases under way end on it. None: it never is."""
     settings: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     """Handed to the registry when the backend is made."""
 
@@ -82,8 +88,10 @@ class PoolSettings:
                 f"a pool needs 0 <= min_sandboxes <= max_sandboxes and at least one place, not "
                 f"{self.min_sandboxes} and {self.max_sandboxes}"
             )
-        if self.owner_quota is not None and (type(self.owner_quota) is not int or self.owner_quota < 1):
-            raise ValueError(f"owner_quota must be a whole number from 1, not {self.owner_quota!r}")
+        for name in ("owner_quota", "leases_per_backend"):
+            value: object = getattr(self, name)
+            if value is not None and (type(value) is not int or value < 1):
+                raise ValueError(f"{name} must be a whole number from 1, not {value!r}")
         check_times(self, "idle_s", "check_s", "check_deadline_s", "create_s", "close_s")
         if self.create_s > MOST_CREATE_S:
             raise ValueError(f"create_s must be at most {MOST_CREATE_S:g}, not {self.create_s}")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deskhand_sandbox.base import Sandbox
-from deskhand_sandbox.errors import InfrastructureError, InvalidTask
+from deskhand_sandbox.errors import CommandHung, InfrastructureError, InvalidTask
 from deskhand_sandbox.types import JsonValue
 
 KINDS = ("desktop", "vm")
@@ -82,7 +82,8 @@ class Guest:
             command: for the shell, or a program and its arguments.
 
         Raises:
-            InfrastructureError: it did not end in time, and was stopped; or the sandbox failed.
+            CommandHung: it did not end in time, and was stopped.
+            InfrastructureError: the sandbox failed.
         """
         line = command if isinstance(command, str) else shlex.join(command)
         deadline = time.monotonic() + timeout_s
@@ -92,7 +93,7 @@ class Guest:
             place = f"d={shlex.quote(str(told['at']))}\n"
             if (left := deadline - time.monotonic()) <= 0:
                 await self.sandbox.evaluate(_STOP % shlex.quote(str(told["at"])))
-                raise InfrastructureError(f"{line[:80]!r} did not end in {timeout_s:g} s")
+                raise CommandHung(f"{line[:80]!r} did not end in {timeout_s:g} s")
             told = await self._told(place + self._look(left))
         return Ran(code=int(str(told["code"])), out=_text(told["out"]), err=_text(told["err"]))
 

@@ -130,6 +130,9 @@ class ToolSandbox(Sandbox):
         await self._connect()
         return await self.inner.observe()
 
+    async def forget(self, snapshot_id: str) -> None:
+        await self.inner.forget(snapshot_id)
+
     async def fork(self, n: int) -> list[Sandbox]:
         """See `Sandbox`. Each copy has connections and programs of tools of its own."""
         copies = [ToolSandbox(each) for each in await self.inner.fork(n)]

@@ -6,7 +6,7 @@ import re
 from typing import Literal, TypeAlias, cast, get_args
 
 from deskhand_sandbox.base import Sandbox, Verifier
-from deskhand_sandbox.errors import InvalidTask, VerifierError
+from deskhand_sandbox.errors import CommandHung, InvalidTask, VerifierError
 from deskhand_sandbox.types import Outcome
 
 Match: TypeAlias = Literal["text", "number", "holds"]
@@ -32,7 +32,10 @@ class AnswerVerifier:
         """
         if answer is None:
             return Outcome(score=0.0, success=False, detail="the agent gave no answer")
-        right = await self._right(sandbox)
+        try:
+            right = await self._right(sandbox)
+        except CommandHung as error:
+            return Outcome(score=0.0, success=False, detail=str(error))
         success = bool(_plain(right)) and _same(answer, right, self._match)
         return Outcome(
             score=float(success), success=success, detail=f"answered {answer[:80]!r}, right is {right!r}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from deskhand_sandbox.base import Sandbox, Verifier
-from deskhand_sandbox.errors import InvalidTask
+from deskhand_sandbox.errors import CommandHung, InvalidTask
 from deskhand_sandbox.tasks.guest import KINDS
 from deskhand_sandbox.types import Outcome
 
@@ -21,13 +21,16 @@ class ChecksVerifier:
         self._checks = checks
 
     async def score(self, sandbox: Sandbox, *, answer: str | None) -> Outcome:
-        """The verdict now; one check that fails is enough to fail."""
+        """The verdict now; one check that fails is enough to fail, and one that hangs ends it."""
         shell = sandbox.kind in KINDS
-        wrong = [
-            name
-            for name, expression in self._checks.items()
-            if not await sandbox.evaluate(_SHELL % expression if shell else expression)
-        ]
+        wrong: list[str] = []
+        for name, expression in self._checks.items():
+            try:
+                if not await sandbox.evaluate(_SHELL % expression if shell else expression):
+                    wrong.append(name)
+            except CommandHung as error:
+                wrong.append(f"{name} ({error})")
+                break
         if wrong:
             return Outcome(score=0.0, success=False, detail=f"not so: {'; '.join(wrong)}")
         return Outcome(score=1.0, success=True, detail=f"all {len(self._checks)} checks hold")

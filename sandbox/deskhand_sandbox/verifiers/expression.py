@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deskhand_sandbox.base import Sandbox, Verifier
-from deskhand_sandbox.errors import VerifierError
+from deskhand_sandbox.errors import CommandHung, VerifierError
 from deskhand_sandbox.types import Outcome
 
 
@@ -14,8 +14,11 @@ class ExpressionVerifier:
         self._expression = expression
 
     async def score(self, sandbox: Sandbox, *, answer: str | None) -> Outcome:
-        """The expression's value now."""
-        value = await sandbox.evaluate(self._expression)
+        """The expression's value now; a command that hangs has found nothing to pass."""
+        try:
+            value = await sandbox.evaluate(self._expression)
+        except CommandHung as error:
+            return Outcome(score=0.0, success=False, detail=str(error))
         if value is not None and not isinstance(value, bool | int | float):
             raise VerifierError(f"the expression gave {value!r:.80}, not true, false or a number from 0 to 1")
         if not 0 <= (value or 0) <= 1:

@@ -20,9 +20,25 @@ from deskhand_agent.policies import create_policy
 from deskhand_agent.policies.anthropic_computer import AnthropicComputerPolicy
 from deskhand_agent.prompt import SUMMARISE
 from deskhand_agent.sinks import MemorySink
-from deskhand_agent.types import Context, Decision, Fault, StopReason
+from deskhand_agent.types import Context, Decision, Fault, StopReason, Trajectory
 from deskhand_sandbox.pictures import encoded
-from deskhand_sandbox.types import Action, Click, Fail, Finish, KeyDown, KeyUp, Navigate, Scroll, Split, Wait
+from deskhand_sandbox.types import (
+    Action,
+    Click,
+    Fail,
+    Finish,
+    KeyDown,
+    KeyUp,
+    Navigate,
+    Observation,
+    Press,
+    Scroll,
+    Split,
+    Start,
+    Task,
+    Wait,
+)
+from deskhand_sandbox.verifiers.none import Unverified
 
 FIELDS = {
     "text": {"type", "text"},
@@ -163,10 +179,12 @@ async def test_what_the_api_is_sent(endpoint: Any, context: Context, tool: Any, 
             100,
             80,
         )
+        # the first has no zoom, and refuses the field
+        assert computer.get("enable_zoom") == (True if tool == "20251124" else None)
     else:
-        assert (computer["type"], computer["configs"]["zoom"]) == (
+        assert (computer["type"], computer["configs"]) == (
             f"computer_toolset_{tool}",
-            {"enabled": False},
+            {"cursor_position": {"enabled": False}},
         )
     assert other["input_schema"]["required"] == ["calls"]
     (shown,) = sent["messages"]
@@ -233,6 +251,9 @@ async def test_what_replies_mean(
         (reply({**CLICK, "input": None}), Fault.UNKNOWN_ACTION, "input"),
         (reply(act("teleport()")), Fault.UNKNOWN_ACTION, "teleport"),
         (reply({**act(""), "input": {}}), Fault.UNKNOWN_ACTION, "act"),
+        (reply(use("zoom")), Fault.UNKNOWN_ACTION, "region"),
+        (reply(use("zoom", region=[8, 8, 4, 4])), Fault.UNKNOWN_ACTION, "not empty"),
+        (reply(use("zoom", region=[0, 0, 9, 9], scale=2)), Fault.UNKNOWN_ACTION, "scale"),
         (reply(text("so"), stop="max_tokens"), Fault.CUT_OFF, "too long"),
         (reply(text("No."), stop="refusal"), Fault.REFUSED, "refused: No."),
     ],
@@ -297,6 +318,144 @@ async def test_history_is_sent_as_it_came_with_the_screens_after_it(
     assert void["content"] == [text("(no action)")]
     assert [block["type"] for block in last["content"]] == ["text", "image"]
     assert json.dumps(first).count('"image"') == 1
+
+
+WIDE = (3136, 400)
+"""Shown at half of it."""
+
+
+def zoom(*region: int, id_: str = "toolu_z") -> dict[str, Any]:
+    return use("zoom", id_=id_, region=list(region))
+
+
+async def played_on_a_wide_screen(
+    policy: AnthropicComputerPolicy, stub: SimpleNamespace
+) -> tuple[Trajectory, list[Action]]:
+    wide = encoded(Picture.new("RGB", WIDE))
+
+    class Wide(stub.Sandbox):
+        async def act(self, action: Any) -> Observation:
+            self.actions.append(action)
+            return Observation(screenshot=wide, captured_at_s=1.0, settled_ms=1.0)
+
+        async def reset(self, task: Task) -> Start:
+            return Start(instruction="Look.", observation=replace(stub.observation(), screenshot=wide))
+
+    sandbox = Wide()
+    played = await run_episode(
+        stub.task(),
+        sandbox=sandbox,
+        policy=policy,
+        verifier=Unverified(),
+        sink=MemorySink(),
+        split=Split.TRAIN,
+    )
+    return played, sandbox.actions
+
+
+async def test_their_zoom_shows_a_part_and_coordinates_stay_those_of_the_whole_screen(
+    policy: AnthropicComputerPolicy, endpoint: Any, stub: SimpleNamespace
+) -> None:
+    endpoint.queue = [
+        reply(zoom(100, 50, 140, 70)),
+        reply(zoom(110, 55, 130, 65, id_="toolu_y")),
+        reply(use("left_click", coordinate=[120, 60])),
+        reply(text("Done."), stop="end_turn"),
+    ]
+    played, acted = await played_on_a_wide_screen(policy, stub)
+    regions = [step.observation.region for step in played.steps]
+    assert regions == [None, (200, 100, 280, 140), (220, 110, 260, 130), None]
+    assert acted == [Click(x=240, y=120)]
+    assert [body["tools"][0]["display_width_px"] for body in endpoint.sent] == [1568] * 4
+    (result,) = [b for b in endpoint.sent[1]["messages"][2]["content"] if b["type"] == "tool_result"]
+    told, picture = result["content"]
+    assert (result["tool_use_id"], picture["type"]) == ("toolu_z", "image")
+    assert "those of the whole screen" in told["text"]
+
+
+async def test_what_lies_beyond_a_part_is_refused_until_the_whole_is_seen_again(
+    policy: AnthropicComputerPolicy, endpoint: Any, stub: SimpleNamespace
+) -> None:
+    beyond = use("left_click", coordinate=[700, 60])
+    endpoint.queue = [
+        reply(zoom(100, 50, 140, 70)),
+        reply({**beyond, "id": "toolu_b"}),
+        reply(use("screenshot", id_="toolu_s")),
+        reply(beyond),
+        reply(text("Done."), stop="end_turn"),
+    ]
+    played, acted = await played_on_a_wide_screen(policy, stub)
+    assert "beyond the part of the screen shown" in str(played.steps[1].action_error)
+    assert acted == [Wait(seconds=0.0), Click(x=1400, y=120)]
+
+
+async def test_the_pointer_of_the_whole_screen_is_kept_while_a_part_is_shown(
+    policy: AnthropicComputerPolicy, endpoint: Any, stub: SimpleNamespace
+) -> None:
+    endpoint.queue = [
+        reply(use("mouse_move", coordinate=[120, 60])),
+        reply(zoom(100, 50, 140, 70)),
+        reply(use("left_click", id_="toolu_c")),
+        reply(text("Done."), stop="end_turn"),
+    ]
+    _, acted = await played_on_a_wide_screen(policy, stub)
+    assert acted[-1] == Click(x=240, y=120)
+
+
+async def test_a_zoom_that_another_call_follows_is_answered_without_a_picture(
+    policy: AnthropicComputerPolicy, endpoint: Any, stub: SimpleNamespace
+) -> None:
+    endpoint.queue = [
+        reply(zoom(100, 50, 140, 70), CLICK, zoom(0, 0, 40, 20, id_="toolu_y")),
+        reply(text("Done."), stop="end_turn"),
+    ]
+    await played_on_a_wide_screen(policy, stub)
+    results = [b for b in endpoint.sent[1]["messages"][2]["content"] if b["type"] == "tool_result"]
+    assert [block["tool_use_id"] for block in results] == ["toolu_z", "toolu_a", "toolu_y"]
+    assert "Not shown" in results[0]["content"] and results[1]["content"] == "Done."
+    assert [part["type"] for part in results[2]["content"]] == ["text", "image"]
+
+
+async def test_after_a_zoom_by_our_grammar_coordinates_are_those_of_the_part(
+    policy: AnthropicComputerPolicy, endpoint: Any, stub: SimpleNamespace
+) -> None:
+    look = "zoom(start_point='<point>100 50</point>', end_point='<point>139 69</point>')"
+    endpoint.queue = [
+        reply(act(look)),
+        reply(use("left_click", coordinate=[0, 0])),
+        reply(text("Done."), stop="end_turn"),
+    ]
+    played, acted = await played_on_a_wide_screen(policy, stub)
+    region = played.steps[1].observation.region
+    assert region is not None and acted == [Click(x=region[0], y=region[1])]
+    assert played.steps[1].observation.size_px[0] == endpoint.sent[1]["tools"][0]["display_width_px"]
+
+
+async def test_the_results_of_several_calls_stand_in_their_order_and_a_click_with_a_key_has_one(
+    policy: AnthropicComputerPolicy, endpoint: Any, context: Context, stub: SimpleNamespace
+) -> None:
+    held = (KeyDown(key="Shift"), Click(x=1, y=2), KeyUp(key="Shift"))
+    theirs = [
+        use("key", id_="toolu_z", text="a"),
+        act("wait()", id_="toolu_m"),
+        use("screenshot", id_="toolu_a"),
+    ]
+    steps = (
+        stub.past(0, Decision(actions=held, text="a person's")),
+        stub.past(1, Decision(actions=(Press(keys=("a",)), Wait(), Wait()), text=json.dumps(theirs))),
+    )
+    await policy.act(replace(context, steps=steps))
+    (sent,) = endpoint.sent
+    _, click, clicked, said, results = sent["messages"]
+    (call,) = click["content"]
+    assert (call["input"]["action"], call["input"]["text"]) == ("left_click", "shift")
+    assert [block["tool_use_id"] for block in clicked["content"] if block["type"] == "tool_result"] == [
+        call["id"]
+    ]
+    assert said["content"] == theirs
+    answered = [block for block in results["content"] if block["type"] == "tool_result"]
+    assert [block["tool_use_id"] for block in answered] == ["toolu_z", "toolu_m", "toolu_a"]
+    assert [json.dumps(block["content"]).count('"image"') for block in answered] == [0, 0, 1]
 
 
 async def test_turns_that_others_decided_are_shown_as_the_models_own(

@@ -92,7 +92,7 @@ def test_broken_tasks_are_named(
         ("never-passes", "broken", "its oracle does not pass: not so: a file is there"),
         ("another-each-time", "broken", "when asked again"),
         ("refused", "broken", "an action of its oracle is refused: (4000, 1)"),
-        ("cannot-start", "failed", "sandbox_setup"),
+        ("cannot-start", "failed", "task_refused"),
     ):
         assert reasons[f"mine/{name}"][0] == verdict, reasons
         assert said in reasons[f"mine/{name}"][1]

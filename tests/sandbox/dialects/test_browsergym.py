@@ -6,10 +6,13 @@ The recorded calls are the examples in the docstrings of `browsergym.core.action
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from deskhand_sandbox.dialects import read, write
 from deskhand_sandbox.dialects.coordinates import hidpi, pixels
+from deskhand_sandbox.dialects.dialect import Choice, Option
 from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.types import (
     Action,
@@ -129,6 +132,47 @@ def test_what_is_to_be_ticked_is_clicked_where_it_is_not() -> None:
         assert read("browsergym", calls, FRAME, boxes=BOXES, checked=checked) == actions
 
 
+CITIES = ("Rome", "New York City", "Oslo", "New York", "Århus")
+CHOICES = {
+    "b8": Choice(
+        options=tuple(Option(label=city, enabled=city != "Oslo") for city in CITIES), drops_down=True
+    ),
+    "88": Choice(
+        options=(
+            Option(label="a  tea", box=(1, 2, 3, 4)),
+            Option(label="b", box=(5, 6, 5, 6)),
+            Option(label="last"),
+        )
+    ),
+}
+DOWN, ENTER = Press(keys=("ArrowDown",)), Press(keys=("Enter",))
+
+
+@pytest.mark.parametrize(
+    ("call", "actions"),
+    [
+        ("select_option('b8', 'Rome')", (CLICK, TypeText(text="Rome"), ENTER)),
+        ("select_option('b8', ['New York City'])", (CLICK, TypeText(text="New York City"), ENTER)),
+        # another begins with it: step by step, past the one that is disabled
+        ("select_option('b8', 'New York')", (CLICK, Press(keys=("Home",)), DOWN, DOWN, ENTER)),
+        ("select_option('b8', 'Århus')", (CLICK, Press(keys=("Home",)), DOWN, DOWN, DOWN, ENTER)),
+        ("select_option('88', 'a tea')", (Click(x=2, y=3),)),
+        (
+            "select_option('88', ['a tea', 'b'])",
+            (Click(x=2, y=3), KeyDown(key="Control"), Click(x=5, y=6), KeyUp(key="Control")),
+        ),
+    ],
+)
+def test_options_are_chosen_by_their_labels(call: str, actions: tuple[Action, ...]) -> None:
+    assert read("browsergym", call, FRAME, boxes=BOXES, choices=CHOICES) == actions
+
+
+def test_a_list_that_is_open_is_not_clicked_again() -> None:
+    opened = {"b8": replace(CHOICES["b8"], opened=True)}
+    call = "select_option('b8', 'Rome')"
+    assert read("browsergym", call, FRAME, boxes=BOXES, choices=opened) == (TypeText(text="Rome"), ENTER)
+
+
 def test_boxes_and_places_are_in_css_pixels() -> None:
     frame = hidpi((2560, 1440), 2)
     assert read("browsergym", "click('498')", frame, boxes=BOXES) == (Click(x=401, y=601),)
@@ -161,7 +205,15 @@ def test_the_pointer_begins_in_the_corner() -> None:
         ("tab_focus(1.5)", "a whole number"),
         ("keyboard_press('')", "names no keys"),
         ("upload_file('572', [])", "at least one file"),
-        ("select_option('a51', 'blue')", "acts on the document"),
+        ("get_element_html('a51')", "acts on the document"),
+        ("select_option('a51', 'blue')", "has no options on this screen"),
+        ("select_option('z9', 'blue')", "unknown element"),
+        ("select_option('b8', 'New Yrok')", "did you mean New York"),
+        ("select_option('b8', 'Oslo')", "'Oslo' is disabled"),
+        ("select_option('b8', ['Rome', 'New York'])", "one option is chosen"),
+        ("select_option('b8', [])", "at least one option"),
+        ("select_option('b8', 3)", "a list of texts"),
+        ("select_option('88', 'last')", "off the screen: scroll"),
         ("check('z9')", "unknown element"),
         ("page.click('a51')", "is a call such as"),
         ("__import__('os').system('ls')", "is a call such as"),
@@ -174,7 +226,7 @@ def test_the_pointer_begins_in_the_corner() -> None:
 )
 def test_everything_else_is_refused(calls: object, said: str) -> None:
     with pytest.raises(InvalidAction, match=said):
-        read("browsergym", calls, FRAME, boxes=BOXES)
+        read("browsergym", calls, FRAME, boxes=BOXES, choices=CHOICES)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.dialects import dialect_names, read, usual_frame, write
 from deskhand_sandbox.dialects.coordinates import Frame, fractions, pixels, thousandths
 from deskhand_sandbox.dialects.pointing import pointer_after
+from deskhand_sandbox.doors.elements import elements_of
 from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.types import (
     Action,
@@ -59,8 +60,8 @@ async def page() -> AsyncIterator[Sandbox]:
         await backend.close()
 
 
-async def begin(page: Sandbox) -> None:
-    settings = {"url": f"data:text/html,{quote(PAGE)}", "viewport_px": list(SIZE)}
+async def begin(page: Sandbox, html: str = PAGE) -> None:
+    settings = {"url": f"data:text/html,{quote(html)}", "viewport_px": list(SIZE)}
     task = Task(
         id="dialects/notes",
         environment=EnvironmentSpec(kind="browser", settings=settings),
@@ -158,3 +159,33 @@ async def test_a_filled_element_holds_what_was_said(page: Sandbox) -> None:
         for action in read("browsergym", f"fill('a1', {value!r})", pixels(SIZE), boxes=boxes):
             await page.act(cast("DeviceAction", action))
         assert await page.evaluate("t.value") == value
+
+
+LISTS = """<body><form id=f onsubmit="window.sent = 1; return false">
+<select id=count aria-label=Count><option>2<option>10<option disabled>1x<option>1</select>
+<select id=city aria-label=City><optgroup label=G><option>New York City</optgroup><option>Rome</select></form>
+<select id=tea aria-label=Tea multiple><option>green<option>black<option>white</select>"""
+
+
+@pytest.mark.parametrize(
+    ("element", "options", "chosen"),
+    [
+        ("Count", "1", "count.value == '1'"),
+        ("Count", "10", "count.value == '10'"),
+        ("City", "Rome", "city.value == 'Rome'"),
+        ("Tea", ["white", "green"], "[...tea.selectedOptions].map((o) => o.text) == 'green,white'"),
+    ],
+)
+async def test_options_are_chosen_in_lists_of_a_page(
+    page: Sandbox, element: str, options: object, chosen: str
+) -> None:
+    await begin(page, LISTS)
+    seen = await page.observe(text_tree=True)
+    named = elements_of(seen.text_tree or "", kind="browser")
+    (line,) = (each for each in named.text.splitlines() if f'"{element}"' in each)
+    number = line.split("]")[0].strip(" [")
+    call = f"select_option('{number}', {options!r})"
+    for action in read("browsergym", call, pixels(seen.size_px), boxes=named.boxes, choices=named.choices):
+        await page.act(cast("DeviceAction", action))
+    assert await page.evaluate(chosen) is True
+    assert await page.evaluate("window.sent ?? 0") == 0

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from deskhand_sandbox.dialects.dialect import Choice, Option
 from deskhand_sandbox.doors.elements import elements_of
 
 PAGE = """RootWebArea "Shop" (400, 300)
@@ -29,6 +30,33 @@ def test_what_is_on_the_screen_has_a_number() -> None:
         "4": (7, 8, 7, 8),
     }
     assert found.checked == {"3"}
+
+
+FORM = """RootWebArea "t" (640, 360)
+  combobox "City" value="Rome" [focused] [expanded] (18, 62)
+    MenuListPopup [off the screen]
+      group "G" [off the screen]
+        option "Ro \\"me\\"" [selected] [off the screen]
+      option "Oslo" [disabled] [off the screen]
+  listbox "Tea" (168, 35)
+    option "a" (168, 9)
+    option "b" [off the screen]
+  combobox "Off" [disabled] [collapsed] (18, 82)
+    MenuListPopup [off the screen]
+      option "x" [off the screen]
+  combobox "Search" (18, 99)
+  option "alone" (3, 4)"""
+
+
+def test_what_may_be_chosen_is_told_of_its_element() -> None:
+    assert elements_of(FORM, kind="browser").choices == {
+        "1": Choice(
+            options=(Option(label='Ro "me"'), Option(label="Oslo", enabled=False)),
+            drops_down=True,
+            opened=True,
+        ),
+        "6": Choice(options=(Option(label="a", box=(168, 9, 168, 9)), Option(label="b"))),
+    }
 
 
 def test_things_of_a_device_have_their_bounds() -> None:

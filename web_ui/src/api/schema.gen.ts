@@ -3005,10 +3005,10 @@ export interface components {
         };
         /**
          * Failure
-         * @description What broke that was not the agent: excluded from reward, retried, counted.
+         * @description What broke that was not the agent: excluded from reward, counted, retried but for a task refused.
          * @enum {string}
          */
-        Failure: "sandbox_died" | "sandbox_timeout" | "sandbox_lease" | "sandbox_setup" | "model_timeout" | "model_error" | "verifier";
+        Failure: "sandbox_died" | "sandbox_timeout" | "sandbox_lease" | "sandbox_setup" | "task_refused" | "model_timeout" | "model_error" | "verifier";
         /**
          * FoundByModel
          * @description The rule that put an entry into the queue.

@@ -9,6 +9,7 @@ export const FAILURES = [
   "sandbox_timeout",
   "sandbox_lease",
   "sandbox_setup",
+  "task_refused",
   "model_timeout",
   "model_error",
   "verifier",

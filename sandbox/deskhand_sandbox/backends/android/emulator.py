@@ -184,6 +184,11 @@ class Emulated(Machine):
             raise UnknownName("snapshot", name, self._kept)
         await self._console("avd", "snapshot", "load", name)
 
+    async def forget(self, name: str) -> None:
+        if name in self._kept:
+            await self._console("avd", "snapshot", "delete", name)
+            self._kept.remove(name)
+
     async def keep(self, name: str) -> None:
         """Keep the state under a name."""
         await self._console("avd", "snapshot", "save", name)

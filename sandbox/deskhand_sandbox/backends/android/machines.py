@@ -44,6 +44,14 @@ class Machine(ABC):
         """
         raise UnsupportedCapability("this Android device keeps no snapshots")
 
+    async def forget(self, name: str) -> None:
+        """Let go of a kept state, where there is one of that name.
+
+        Raises:
+            UnsupportedCapability: this device keeps none.
+        """
+        raise UnsupportedCapability("this Android device keeps no snapshots")
+
     async def copy(self) -> Machine:
         """Another device in the very state this one is in.
 

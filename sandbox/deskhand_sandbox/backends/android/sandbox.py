@@ -34,6 +34,7 @@ from deskhand_sandbox.errors import (
     SandboxDied,
     UnsupportedCapability,
 )
+from deskhand_sandbox.terminal.verdict import ANSWERS_S, COMMAND_S
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
 
 DEMO = "am broadcast -a com.android.systemui.demo -e command"
@@ -113,9 +114,10 @@ class AndroidSandbox(Sandbox):
             False at exit status 1, as `test` and `grep` mean it; else the output, as JSON where it is JSON,
             as text otherwise, and true where there is none.
         """
-        async with self._calls.call("evaluate", self._settings.call_deadline_s):
+        limit_s = min(self._settings.call_deadline_s, COMMAND_S)
+        async with self._calls.call("evaluate", limit_s + 2 * ANSWERS_S):
             self._check_begun()
-            return await self._hand.terminal.evaluate(expression, timeout_s=self._settings.call_deadline_s)
+            return await self._hand.terminal.evaluate(expression, timeout_s=limit_s)
 
     async def snapshot(self) -> str:
         async with self._calls.call("snapshot", self._settings.reset_deadline_s):
@@ -130,6 +132,10 @@ class AndroidSandbox(Sandbox):
             self._hand.forget()
             await self._measure()
             return await self._look()
+
+    async def forget(self, snapshot_id: str) -> None:
+        async with self._calls.call("forget", self._settings.reset_deadline_s):
+            await self.machine.forget(snapshot_id)
 
     async def fork(self, n: int) -> list[Sandbox]:
         if Capability.FORK not in self.capabilities:

@@ -99,6 +99,9 @@ class Simulated(Machine):
     async def load(self, name: str) -> None:
         await self.simulator.load(name)
 
+    async def forget(self, name: str) -> None:
+        await self.simulator.drop(name)
+
     async def copy(self) -> Simulated:
         own = self.simulator
         name = await own.save()

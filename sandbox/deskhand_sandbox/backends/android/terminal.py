@@ -13,7 +13,7 @@ from deskhand_sandbox.errors import InvalidAction, InvalidTask
 from deskhand_sandbox.terminal.commands import ShellTerminal
 from deskhand_sandbox.terminal.prompts import PlainPrompts
 from deskhand_sandbox.terminal.shell import Shell
-from deskhand_sandbox.terminal.verdict import verdict
+from deskhand_sandbox.terminal.verdict import ANSWERS_S, ended, verdict
 from deskhand_sandbox.types import JsonValue
 
 HOME = "/data/local/tmp/deskhand"
@@ -44,8 +44,13 @@ class DeviceTerminal(ShellTerminal):
 
         Raises:
             VerifierError: another exit status than 0 and 1.
+            CommandHung: it did not end in time.
         """
-        result = await self._device.script(f"cd {HOME}\n{command}", limit_s=timeout_s)
+        script = self._device.script
+        result = await ended(
+            script(f"cd {HOME}\n{command}", limit_s=timeout_s),
+            lambda: script("true", limit_s=ANSWERS_S),
+        )
         return verdict(result.code, result.out, result.err)
 
     async def prepare(self, script: str, *, seed: int, timeout_s: float) -> None:

@@ -16,6 +16,7 @@ from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.deadlines import asked_s
 from deskhand_sandbox.errors import InfrastructureError, InvalidTask
 from deskhand_sandbox.pictures import as_image
+from deskhand_sandbox.terminal.verdict import ANSWERS_S, COMMAND_S
 from deskhand_sandbox.tools.program import Program
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
 from deskhand_sandbox.vnc import VncAddress
@@ -96,8 +97,9 @@ class DesktopSandbox(Sandbox):
             False at exit status 1, as `test` and `grep` mean it; else the output, as JSON where it is JSON,
             as text otherwise, and true where there is none.
         """
-        async with self._calls.call("evaluate", self._settings.call_deadline_s):
-            return await self.session.evaluate(expression, timeout_s=self._settings.call_deadline_s)
+        limit_s = min(self._settings.call_deadline_s, COMMAND_S)
+        async with self._calls.call("evaluate", limit_s + 2 * ANSWERS_S):
+            return await self.session.evaluate(expression, timeout_s=limit_s)
 
     async def ping(self) -> None:
         async with self._calls.call("ping", self._settings.call_deadline_s):

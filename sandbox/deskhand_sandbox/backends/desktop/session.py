@@ -18,7 +18,7 @@ from deskhand_sandbox.errors import InfrastructureError, InvalidTask, SandboxDie
 from deskhand_sandbox.isolation import Confinement, Limits
 from deskhand_sandbox.isolation.network import WayOut
 from deskhand_sandbox.terminal.confined import ConfinedTerminal
-from deskhand_sandbox.terminal.verdict import verdict
+from deskhand_sandbox.terminal.verdict import ANSWERS_S, ended, verdict
 from deskhand_sandbox.tools.program import ConfinedProgram
 from deskhand_sandbox.types import JsonValue
 from deskhand_sandbox.vnc import VncAddress
@@ -136,8 +136,13 @@ class Session:
 
         Raises:
             VerifierError: another exit status than 0 and 1.
+            CommandHung: it did not end in time.
         """
-        code, out, err = await self._confinement.run(("bash", "-c", command), timeout_s=timeout_s)
+        run = self._confinement.run
+        code, out, err = await ended(
+            run(("bash", "-c", command), timeout_s=timeout_s),
+            lambda: run(("true",), timeout_s=ANSWERS_S),
+        )
         return verdict(code, out, err)
 
     async def text_tree(self, nodes: int, timeout_s: float) -> str:

@@ -135,6 +135,10 @@ class FakeSandbox(Sandbox):
         self._task, self._state, self._acts = self._kept[snapshot_id]
         return await self.observe()
 
+    async def forget(self, snapshot_id: str) -> None:
+        self._alive()
+        self._kept.pop(snapshot_id, None)
+
     async def fork(self, n: int) -> list[Sandbox]:
         self._alive()
         copies: list[Sandbox] = []

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from deskhand_sandbox.backends.vm.channel import Channel
-from deskhand_sandbox.errors import InfrastructureError, InvalidTask, SandboxDied, VerifierError
+from deskhand_sandbox.errors import CommandHung, InfrastructureError, InvalidTask, SandboxDied
 from deskhand_sandbox.terminal.commands import CommandTerminal
 from deskhand_sandbox.terminal.shell import Shell
 from deskhand_sandbox.terminal.verdict import verdict
@@ -36,11 +36,13 @@ class GuestTerminal(CommandTerminal):
         """A shell command's verdict, run beside the agent's programs and apart from its terminal.
 
         Raises:
-            VerifierError: it ended with another exit status than 0 and 1, or not at all.
+            VerifierError: it ended with another exit status than 0 and 1.
+            CommandHung: it did not end in time.
         """
         code, out, err = await self.run(("bash", "-c", command), timeout_s=timeout_s)
         if code is None:
-            raise VerifierError(f"the command did not end in {timeout_s:g} s")
+            # by the word of the guest's agent, which stopped it
+            raise CommandHung(f"bash did not end in {timeout_s:g} s")
         return verdict(code, out, err)
 
     async def prepare(self, script: str, *, seed: int, timeout_s: float) -> None:

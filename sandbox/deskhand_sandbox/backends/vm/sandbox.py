@@ -29,6 +29,7 @@ from deskhand_sandbox.errors import (
     UnknownName,
     UnsupportedCapability,
 )
+from deskhand_sandbox.terminal.verdict import ANSWERS_S, COMMAND_S
 from deskhand_sandbox.tools.program import Program
 from deskhand_sandbox.types import DeviceAction, JsonValue, Observation, Start, Task
 from deskhand_sandbox.vnc import VncAddress
@@ -131,9 +132,9 @@ class VmSandbox(Sandbox):
         """
         if self._terminal is None:
             raise UnsupportedCapability(f"this VM has no agent inside, and no {Capability.EVALUATE}")
-        deadline_s = self._settings.call_deadline_s
-        async with self._calls.call("evaluate", deadline_s + 5):
-            return await self._terminal.evaluate(expression, timeout_s=deadline_s)
+        limit_s = min(self._settings.call_deadline_s, COMMAND_S)
+        async with self._calls.call("evaluate", limit_s + 2 * ANSWERS_S):
+            return await self._terminal.evaluate(expression, timeout_s=limit_s)
 
     async def snapshot(self) -> str:
         """Keep the whole machine, as it is between two of its instructions."""
@@ -159,6 +160,13 @@ class VmSandbox(Sandbox):
             self._task = kept.task
             await self._wake(kept.token, machine_id=None)
             return await self._look()
+
+    async def forget(self, snapshot_id: str) -> None:
+        """Give the disk back that a kept state takes."""
+        async with self._calls.call("forget", self._settings.reset_deadline_s):
+            if snapshot_id in self._kept:
+                await self._machine.forget(snapshot_id)
+                del self._kept[snapshot_id]
 
     async def fork(self, n: int) -> list[Sandbox]:
         """`n` exact copies of the machine as it is now; terminals start anew."""

@@ -144,6 +144,10 @@ class WorldSandbox(Sandbox):
         self._world, self._reward = copy.deepcopy(self._kept[snapshot_id])
         return await self.observe()
 
+    async def forget(self, snapshot_id: str) -> None:
+        self._living()
+        self._kept.pop(snapshot_id, None)
+
     async def fork(self, n: int) -> list[Sandbox]:
         world = self._there()
         return [WorldSandbox(copy.deepcopy(world), self._reward) for _ in range(n)]

@@ -68,7 +68,11 @@ def zoom_region(source: object, view: View) -> Box | None:
         InvalidAction: as `read_call` does.
     """
     kind, fields = _parts(source)
-    return _region(fields, view) if kind == "zoom" else None
+    if kind != "zoom":
+        return None
+    region = _region(fields, view)
+    fields.done()
+    return region
 
 
 def _parts(source: object) -> tuple[str, Fields]:

@@ -9,8 +9,9 @@ id, and `View.checked` which are ticked. Coordinates are CSS pixels: with a HiDP
 `coordinates.hidpi`.
 
 An element is focused by clicking in the middle of its box, and filled by selecting all that is in it and
-typing; `check` and `uncheck` click it where it is not so yet. What acts on the document instead of by pointer
-and keys (`select_option`, …) is refused.
+typing; `check` and `uncheck` click it where it is not so yet. `select_option` takes labels of `View.choices`:
+one that drops down is chosen by keys, others are clicked. What acts on the document instead of by pointer and
+keys (`get_element_html`) is refused.
 `scroll` turns the wheel where the pointer is: at first, as in Playwright, in the corner.
 """
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from deskhand_sandbox.dialects.browsergym.calls import read_script
 from deskhand_sandbox.dialects.browsergym.keys import read_key, read_keys
-from deskhand_sandbox.dialects.dialect import View
+from deskhand_sandbox.dialects.dialect import Box, Choice, Option, View
 from deskhand_sandbox.dialects.fields import Fields
 from deskhand_sandbox.dialects.pointing import holding, pointer_after
 from deskhand_sandbox.errors import InvalidAction, UnknownName
@@ -77,8 +77,40 @@ class _Arguments(Fields):
         boxes = self._view.boxes
         if bid not in boxes:
             raise InvalidAction(f"{self.what}: {UnknownName('element', bid[:40], boxes)}")
-        left, top, right, bottom = boxes[bid]
+        return self._centre(boxes[bid])
+
+    def _centre(self, box: Box) -> Point:
+        left, top, right, bottom = box
         return self._view.frame.read(((left + right) / 2, (top + bottom) / 2))
+
+    def chosen(self) -> tuple[Point, Choice, list[Option]]:
+        """The middle of an element, and what is to be chosen in it."""
+        bid = self.text("bid")
+        place, choice = self._middle(bid), self._view.choices.get(bid)
+        if choice is None:
+            raise InvalidAction(
+                f"{self.what}: {bid!r:.60} has no options on this screen: use clicks and keys"
+            )
+        labelled = {_spaced(option.label): option for option in reversed(choice.options)}
+        options: list[Option] = []
+        for label in self.texts("options"):
+            option = labelled.get(_spaced(label))
+            if option is None:
+                raise InvalidAction(f"{self.what}: {UnknownName('option', label[:40], labelled)}")
+            if not option.enabled:
+                raise InvalidAction(f"{self.what}: the option {label!r:.60} is disabled")
+            options.append(option)
+        if not options:
+            raise InvalidAction(f"{self.what} needs at least one option")
+        return place, choice, options
+
+    def place_of(self, option: Option) -> Point:
+        """The middle of an option."""
+        if option.box is None:
+            raise InvalidAction(
+                f"{self.what}: the option {option.label!r:.60} is off the screen: scroll to it"
+            )
+        return self._centre(option.box)
 
     def button(self) -> Button:
         return self.choice("button", _BUTTONS, "left")
@@ -122,6 +154,31 @@ def _ticked(a: _Arguments, *, wanted: bool) -> tuple[Action, ...]:
     return () if ticked is wanted else (_focused(place),)
 
 
+def _spaced(label: str) -> str:
+    return " ".join(label.split())
+
+
+def _selected(a: _Arguments) -> tuple[Action, ...]:
+    place, choice, options = a.chosen()
+    if not choice.drops_down:
+        first, *others = (_focused(a.place_of(option)) for option in options)
+        return (first, *holding(("Control",), tuple(others))) if others else (first,)
+    if len(options) > 1:
+        raise InvalidAction(f"{a.what}: one option is chosen in this element, not {len(options)}")
+    opening = () if choice.opened else (_focused(place),)
+    return (*opening, *_moved_to(options[0], choice), Press(keys=("Enter",)))
+
+
+def _moved_to(option: Option, choice: Choice) -> tuple[Action, ...]:
+    """The keys that move to an option: its label, or where another begins with that, as many steps."""
+    typed = option.label.casefold()
+    alike = [each for each in choice.options if each.label.casefold().startswith(typed)]
+    if len(alike) == 1 and typed.isascii() and typed.isprintable():
+        return (TypeText(text=option.label),)
+    steps = [each for each in choice.options if each.enabled].index(option)
+    return (Press(keys=("Home",)), *(Press(keys=("ArrowDown",)) for _ in range(steps)))
+
+
 def _scroll(a: _Arguments, place: Point, right: str, down: str) -> tuple[Action, ...]:
     return (Scroll(x=place[0], y=place[1], dx_px=round(a.number(right)), dy_px=round(a.number(down))),)
 
@@ -161,7 +218,7 @@ _CALLS: Mapping[str, tuple[tuple[str, ...], _Reader]] = {
         lambda a: (Drag(path=(a.element("from_bid"), a.element("to_bid"))),),
     ),
     "upload_file": (("bid", "file"), lambda a: _upload(a, a.element())),
-    "select_option": (("bid", "options"), _refused),
+    "select_option": (("bid", "options"), _selected),
     "check": (("bid",), lambda a: _ticked(a, wanted=True)),
     "uncheck": (("bid",), lambda a: _ticked(a, wanted=False)),
     "get_element_html": (("bid",), _refused),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from deskhand_sandbox.base import Sandbox
-from deskhand_sandbox.errors import InvalidTask, VerifierError
+from deskhand_sandbox.errors import CommandHung, InvalidTask, VerifierError
 from deskhand_sandbox.tasks.setup import run_steps
 from deskhand_sandbox.tasks.setup.steps import SetupContext
 from deskhand_sandbox.types import Outcome
@@ -45,6 +45,8 @@ class OsworldVerifier:
             return await self._compare(context)
         except InvalidTask as error:
             raise VerifierError(str(error)) from error
+        except CommandHung as error:
+            return Outcome(score=0.0, success=False, detail=str(error))
 
     async def score_given_up(self, sandbox: Sandbox) -> Outcome:
         """The verdict when the agent has said that the task cannot be done: right where it cannot."""

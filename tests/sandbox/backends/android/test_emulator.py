@@ -72,10 +72,13 @@ async def test_from_creation_to_the_end(sdk: Sdk, tmp_path: Path) -> None:
             assert machine.alive() and machine.serial.startswith("emulator-")
             await machine.begin()
             await machine.begin()
-            kept = await machine.save()
+            kept, dropped = await machine.save(), await machine.save()
             await machine.load(kept)
-            with pytest.raises(UnknownName):
-                await machine.load("other")
+            for _ in range(2):
+                await machine.forget(dropped)
+            for other in (dropped, "other"):
+                with pytest.raises(UnknownName):
+                    await machine.load(other)
             with pytest.raises(InfrastructureError, match="refused `avd snapshot save missing`: KO"):
                 await machine.keep("missing")
             await machine.begin()
@@ -94,7 +97,9 @@ async def test_from_creation_to_the_end(sdk: Sdk, tmp_path: Path) -> None:
         f"console: avd snapshot save {START_STATE}",
         f"console: avd snapshot load {START_STATE}",
         f"console: avd snapshot save {kept}",
+        f"console: avd snapshot save {dropped}",
         f"console: avd snapshot load {kept}",
+        f"console: avd snapshot delete {dropped}",
         "console: avd snapshot save missing",
         f"console: avd snapshot load {START_STATE}",
         f"console: avd snapshot delete {kept}",

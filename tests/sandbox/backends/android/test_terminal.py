@@ -11,7 +11,7 @@ import pytest
 
 from deskhand_sandbox.backends.android import AndroidSandbox, create
 from deskhand_sandbox.backends.android.simulated import Simulated
-from deskhand_sandbox.errors import InvalidAction, SandboxDied
+from deskhand_sandbox.errors import CommandHung, InvalidAction, SandboxDied
 from deskhand_sandbox.terminal import Shell
 from deskhand_sandbox.terminal.screen import BACKLOG_BYTES
 from deskhand_sandbox.types import Click, Run, Task, WriteFile
@@ -47,6 +47,16 @@ async def test_the_screen_is_seen_with_every_observation(sandbox: AndroidSandbox
     later = await sandbox.act(Click(x=200, y=400))
     assert later.output is None and later.terminal == seen.terminal
     assert (await sandbox.reset(phone())).observation.terminal is None
+
+
+async def test_a_pipe_in_the_place_of_a_file_hangs_the_command_alone(
+    sandbox: AndroidSandbox, phone: Phone
+) -> None:
+    await sandbox.reset(phone())
+    await output(sandbox, "mkfifo note")
+    with pytest.raises(CommandHung, match="while another command did"):
+        await sandbox._hand.terminal.evaluate("cat note", timeout_s=1)
+    assert await sandbox.evaluate("test -p note") is True
 
 
 async def test_programs_of_the_whole_screen_are_used_by_keys(sandbox: AndroidSandbox, phone: Phone) -> None:

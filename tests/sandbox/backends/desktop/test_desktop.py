@@ -20,11 +20,11 @@ from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.conformance import check_backend
 from deskhand_sandbox.dialects.pyautogui import read_script
 from deskhand_sandbox.errors import (
+    CommandHung,
     InfrastructureError,
     InvalidAction,
     InvalidTask,
     SandboxDied,
-    SandboxTimeout,
     UnsupportedCapability,
     VerifierError,
 )
@@ -279,8 +279,18 @@ async def test_what_a_script_leaves_running_is_not_waited_for(sandbox: DesktopSa
     # its output is read on: it would stand still once the pipe is full
     await until(sandbox, "test $(wc -l < said) -gt 30")
     async with asyncio.timeout(120):
-        with pytest.raises(SandboxTimeout, match="did not end in 1 s"):
+        with pytest.raises(CommandHung, match="did not end in 1 s"):
             await sandbox.session.evaluate("sleep 600 & sleep 600", timeout_s=1)
+
+
+async def test_a_pipe_in_the_place_of_a_file_hangs_the_command_alone(
+    sandbox: DesktopSandbox, desk: Desk
+) -> None:
+    await sandbox.reset(desk(applications=[]))
+    await sandbox.act(Run(command="mkfifo note"))
+    with pytest.raises(CommandHung, match="while another command did"):
+        await sandbox.session.evaluate("cat note", timeout_s=1)
+    assert await sandbox.evaluate("test -p note") is True
 
 
 @pytest.mark.parametrize(

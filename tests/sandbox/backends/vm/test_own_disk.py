@@ -94,6 +94,9 @@ async def test_states_are_kept_and_come_back_exactly(sandbox: Sandbox, guest_tas
     later = await sandbox.snapshot()
     assert (await sandbox.restore(kept)).screenshot.digest == one.screenshot.digest
     assert (await sandbox.act(TypeText(text=" two"))).screenshot.digest == two.screenshot.digest
+    await sandbox.forget(kept)
+    with pytest.raises(UnknownName, match="unknown snapshot"):
+        await sandbox.restore(kept)
     assert (await sandbox.restore(later)).screenshot.digest == two.screenshot.digest
     (fork,) = await sandbox.fork(1)
     async with fork:

@@ -200,8 +200,10 @@ class Simulator:
         await self._become(other._kept[name])
 
     async def drop(self, name: str) -> None:
-        """Let go of what was kept."""
-        await asyncio.to_thread(shutil.rmtree, self._kept.pop(name).files, ignore_errors=True)
+        """Let go of what was kept, where something was under that name."""
+        kept = self._kept.pop(name, None)
+        if kept is not None:
+            await asyncio.to_thread(shutil.rmtree, kept.files, ignore_errors=True)
 
     async def _become(self, kept: _Kept) -> None:
         await self._stop_listening()
