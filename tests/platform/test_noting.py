@@ -21,8 +21,8 @@ async def test_pictures_trees_and_outputs_count(store: Store) -> None:
 
     noting = Noting(store, nobody, attended=nobody)
     start = TrajectoryStart(
-        id=new_id(), task=make_task("fake/press-button", 1), instruction="", policy_id="p", policy_update=0, group_id=None,
-        split=Split.TRAIN, started_at_s=time.time(), labels={},
+        id=new_id(), task=make_task("fake/press-button", 1), instruction="", policy_id="p", policy_update=0,
+        group_id=None, split=Split.TRAIN, started_at_s=time.time(), labels={},
     )  # fmt: skip
     await noting.begin(start)
     screen = encoded(Picture.new("RGB", (40, 30)))
