@@ -128,6 +128,8 @@ def test_figures_appear_when_every_seed_is_done_and_report_the_worst(tmp_path: P
     assert (worst.commit, worst.date, worst.machine) == ("c0, c1", "2026-01-03", "a small one")
     assert figures["ppo_collapsible_time_environment"].value == pytest.approx(0.5)
     assert figures["ppo_collapsible_after_first_right"].value == pytest.approx(0.75)
+    for name in ("gain", "gain_low"):
+        assert "tells nothing of other seeds" in figures[f"ppo_collapsible_{name}"].note
 
 
 def test_what_is_gained_without_a_ratio_in_many_passes_says_so(tmp_path: Path) -> None:

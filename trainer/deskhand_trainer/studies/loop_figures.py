@@ -120,7 +120,10 @@ def _arm_figures(
         of(f"{prefix}_after_greedy_min", goal=">= 0.95" if judged else None, **_rate(worst_greedy, "greedy")),
     ]
     gain, low, high = pooled_gain(before, after)
-    note = "sampled success pooled over training seeds, less the starts'; 95 % Newcombe interval"
+    note = (
+        "sampled success pooled over these training seeds, less the starts'; 95 % Newcombe interval over "
+        "their episodes, which tells nothing of other seeds"
+    )
     figures.append(of(f"{prefix}_gain", value=gain, unit="share", low=low, high=high, note=note))
     goal = "> 0" if arm == "ppo" and task == "sequence" else None
     figures.append(of(f"{prefix}_gain_low", value=low, unit="share", goal=goal, note=note + ", lower end"))
