@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -209,7 +209,7 @@ async def test_the_deadline_runs_from_being_asked(
 
     class Noted(TimeLimit):
         @asynccontextmanager
-        async def enforced(self) -> AsyncIterator[None]:
+        async def enforced(self) -> AsyncGenerator[None]:
             nonlocal most
             running.add(self)
             most = max(most, len(running))
