@@ -11,6 +11,7 @@ from deskhand_flywheel.annotations import scorer_of
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore
 from deskhand_sandbox import logs
+from deskhand_sandbox.types import Observation
 
 log = logging.getLogger("deskhand_platform.worker")
 
@@ -19,7 +20,7 @@ class Noting:
     """The store, which is also told of a reviewed step that a person found it good; says what has begun, and
     when a person has spoken.
 
-    Counts the bytes of the pictures of each episode.
+    Counts the bytes of what each episode was shown.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Noting:
         log.info("an episode began")
 
     async def step(self, trajectory_id: str, step: Step) -> None:
-        self.sizes[trajectory_id] += len(step.observation.screenshot.data or b"")
+        self.sizes[trajectory_id] += _size(step.observation)
         await self._sink.step(trajectory_id, step)
         review = step.decision.review
         if review is not None and review.by is not None:
@@ -60,5 +61,13 @@ class Noting:
 
     async def end(self, trajectory_id: str, end: TrajectoryEnd) -> None:
         if end.final_observation is not None:
-            self.sizes[trajectory_id] += len(end.final_observation.screenshot.data or b"")
+            self.sizes[trajectory_id] += _size(end.final_observation)
         await self._sink.end(trajectory_id, end)
+
+
+def _size(seen: Observation) -> int:
+    """Bytes of the picture as it came, of the accessibility tree and of what else there is to read."""
+    texts = (seen.text_tree, seen.terminal, seen.output)
+    # half a surrogate pair has no bytes of its own
+    read = sum(len(text.encode(errors="replace")) for text in texts if text is not None)
+    return len(seen.screenshot.data or b"") + read

@@ -97,7 +97,8 @@ class QuotaSettings(BaseModel):
     sandboxes: Annotated[int, Field(ge=0)] | None = 16
     """Sandboxes: tasks beyond it wait in the queue."""
     bytes: Annotated[int, Field(ge=0)] | None = 50_000_000_000
-    """Bytes of the pictures of their episodes, as they came."""
+    """Bytes of their episodes' pictures, as they came, and of the accessibility trees and outputs beside
+    them."""
 
 
 class WebhookSettings(BaseModel):

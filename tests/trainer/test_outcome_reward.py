@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from judge_replies import busy, chat, says
 from starlette.responses import Response
 
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.time_limits import waiting_ones_turn
+from deskhand_agent.time_limits import TimeLimit, waiting_ones_turn
 from deskhand_agent.types import Trajectory
 from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel.judges import JudgeSettings, OutcomeJudge
@@ -198,10 +199,46 @@ async def test_passing_trouble_voids_nothing(
     assert outcomes_of(collected) == [(1.0, True)]
 
 
-async def test_the_deadline_runs_from_the_end_of_the_episode(
+async def test_the_deadline_runs_from_being_asked(
+    store: Store, spot: Any, spot_oracle: Any, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two that are to be judged one at a time, the second's has not begun while it waits."""
+    outcomes, both, ended = make(at_once=1), asyncio.Event(), 0
+    running: set[TimeLimit] = set()
+    most = 0
+
+    class Noted(TimeLimit):
+        @asynccontextmanager
+        async def enforced(self) -> AsyncGenerator[None]:
+            nonlocal most
+            running.add(self)
+            most = max(most, len(running))
+            async with super().enforced():
+                yield
+            running.discard(self)
+
+    async def unknown(trajectory_id: str) -> None:
+        nonlocal ended
+        ended += 1
+        if ended == 2:
+            both.set()
+
+    score = outcomes._judge.score
+
+    async def waiting(trajectory: Trajectory) -> OutcomeScore:
+        await both.wait()
+        return await score(trajectory)
+
+    monkeypatch.setattr("deskhand_trainer.outcome_reward.TimeLimit", Noted)
+    monkeypatch.setattr(outcomes, "_known", unknown)
+    monkeypatch.setattr(outcomes._judge, "score", waiting)
+    collected = await played(spot, spot_oracle, store, outcomes, count=2)
+    assert outcomes_of(collected) == [(0.75, False)] * 2 and most == 1
+
+
+async def test_a_judge_that_hangs_voids_each_it_is_asked_about(
     store: Store, spot: Any, spot_oracle: Any, make: Make, endpoint: Any
 ) -> None:
-    """A judge that takes one at a time and hangs voids those that wait behind it, too."""
     over, hang = hanging()
     endpoint.queue = [hang] * 4
     with pytest.raises(RolloutsStalled, match=r"only 0 of 4 .*'judge_timeout': 4"):

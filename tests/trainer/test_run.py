@@ -27,7 +27,7 @@ from deskhand_agent.test_time.sampling import ManySamples, by_judge
 from deskhand_agent.types import Context, Decision
 from deskhand_agent.worker import Job, run_episodes
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import SelectionRule
+from deskhand_flywheel.types import OutcomeFilter, SelectionRule, TrajectoryFilter
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
@@ -245,6 +245,13 @@ def test_the_same_demonstrations_make_the_same_policy_in_whichever_order_they_ca
     assert cloned(tmp_path / "one", (0, 2)) == cloned(tmp_path / "other", (2, 0))
 
 
+async def failures_disliked(tmp_path: Path) -> None:
+    urls = f"sqlite+aiosqlite:///{tmp_path}/store.db", f"file://{tmp_path}/blobs"
+    async with await Store.open(*urls) as store:
+        for id in await store.trajectory_ids(TrajectoryFilter(outcome=OutcomeFilter.FAILURE)):
+            await store.mark(id, 0, "ada", 0.0)
+
+
 def test_steps_are_labelled_and_a_reward_model_learns_from_the_labels(tmp_path: Path) -> None:
     def done(kind: str, config: dict[str, Any]) -> tuple[dict[str, Any], str]:
         folder = make_run(tmp_path, kind, config)
@@ -255,15 +262,18 @@ def test_steps_are_labelled_and_a_reward_model_learns_from_the_labels(tmp_path: 
         return result, run
 
     _, played = done("collect", {"tasks": [TASK], "episodes_per_task": 4})
+    done("collect", {"tasks": [TASK], "episodes_per_task": 4, "policy": "local", "max_tokens": 4})
     labels = {"tasks": [TASK], "runs": [played], "continuations": 2, "max_tokens": 4}
     found = done("label", labels)[0]["metrics"]
-    assert found["trajectories"] == 4 and found["inexact"] == found["left_out"] == 0
+    assert found["trajectories"] == 8 and found["inexact"] == found["left_out"] == 0
     assert found["labeller"].startswith("mc1:untrained@t1,4,1:2")
     again = done("label", labels)[0]["metrics"]
     assert again["trajectories"] == 0 and again["labelled_steps"] == found["labelled_steps"] == found["steps"]
-    told = {"labels": ["monte-carlo"], "labeller": found["labeller"], "runs": [played], "epochs": 1}
+    told = {"labels": ["human", "monte-carlo"], "labeller": found["labeller"], "runs": [played], "epochs": 1}
+    # to an untrained policy the steps of a failure are as good as any: a person says that they are not
+    asyncio.run(failures_disliked(tmp_path))
     scored, _ = done("score", told)
-    assert scored["policy_out"] and scored["metrics"]["scored"] == 4
+    assert scored["policy_out"] and scored["metrics"]["scored"] == 8
     assert scored["metrics"]["train_steps"] + scored["metrics"]["held_out_steps"] == found["steps"]
     elsewhere, _ = done("label", {**labels, "runs": ["another"]})
     assert elsewhere["metrics"]["trajectories"] == 0

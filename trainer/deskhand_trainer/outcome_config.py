@@ -24,8 +24,8 @@ class OutcomeConfig:
     success_from: float = field(default=0.8, metadata=bounds(0, 1))
     """Least score of the judge that counts as a success."""
     within_s: float = field(default=120.0, metadata=bounds(0.01))
-    """Longest the judge may take for an episode, from its end; later the episode is void. Waiting for the
-    endpoint's rate limit does not count."""
+    """Longest the judge may take for an episode, from being asked; later the episode is void. Waiting for its
+    turn, or for the endpoint's rate limit, does not count."""
     at_once: int = field(default=8, metadata=bounds(1, 512))
     """Episodes it is asked about at a time."""
 

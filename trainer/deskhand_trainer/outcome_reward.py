@@ -107,10 +107,10 @@ class JudgedOutcomes:
         """
         within_s = self._config.within_s
         try:
-            async with TimeLimit(within_s).enforced(), self._turn:
+            async with self._turn, TimeLimit(within_s).enforced():
                 score = await self._judge.score(trajectory)
         except TimeoutError as error:
-            late = f"no verdict within {within_s:g} s of the episode's end"
+            late = f"no verdict within {within_s:g} s of being asked"
             raise NoVerdict(late, trouble=JudgeTrouble.TIMEOUT) from error
         await self._store.add_outcome_scores([score])
         await self._store.find_disagreements_of(trajectory.id, keep_standing=True)

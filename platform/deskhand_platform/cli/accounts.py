@@ -131,7 +131,7 @@ def set_limit(
     max_tasks: Annotated[int | None, typer.Option("--tasks", min=0, help="queued and running")] = None,
     max_sandboxes: Annotated[int | None, typer.Option("--sandboxes", min=0)] = None,
     max_bytes: Annotated[
-        int | None, typer.Option("--bytes", min=0, help="of the pictures of their episodes")
+        int | None, typer.Option("--bytes", min=0, help="of their episodes' pictures, trees and outputs")
     ] = None,
     url: HomeUrl = None,
 ) -> None:

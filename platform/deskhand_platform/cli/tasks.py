@@ -194,25 +194,33 @@ def watch(
     asyncio.run(_watch(ids or [], labels_of(label or []), after, follow, url))
 
 
-@app.command("submit", epilog="Example:  deskhand tasks submit tasks.jsonl   ·   … | deskhand tasks submit -")
+@app.command(
+    "submit",
+    epilog="Examples:  deskhand tasks submit tasks.jsonl --key nightly-3   ·   … | deskhand tasks submit -",
+)
 def submit_file(
     file: Annotated[
         typer.FileText,
         typer.Argument(help='a task in each line, as JSON: {"task_id": "miniwob/click-test", "seed": 3}'),
     ],
+    key: Annotated[
+        str | None,
+        typer.Option(help="of the file: its line 7 has the key KEY-7, where it names none of its own"),
+    ] = None,
     url: Url = None,
 ) -> None:
     """Submit many tasks; the ids are printed in order, as soon as the platform has 2,000 more of them.
 
     A line is what `POST /v1/tasks` takes: task_id or task, seed, policy, labels, priority, deadline_s, key.
-    With keys the same file can be submitted again: what is known already is not queued twice.
+    With keys, or --key, the same file can be submitted again: what is known already is not queued twice. A
+    key that another task had before is refused.
     """
     lines: list[tuple[int, Any]] = []
     try:
         for number, line in enumerate(file, 1):
             if line.strip():
                 try:
-                    lines.append((number, json.loads(line)))
+                    lines.append((number, _keyed(json.loads(line), key, number)))
                 except json.JSONDecodeError as error:
                     said = f"line {number} is not JSON: {error}"
                     raise typer.BadParameter(said, param_hint="FILE") from error
@@ -357,12 +365,20 @@ async def _submit_all(lines: list[tuple[int, Any]], url: str | None) -> None:
                 say(f"{at + len(part)} of {len(lines)} queued")
 
 
+def _keyed(body: Any, key: str | None, number: int) -> Any:
+    """What a line of a file asks for, with its own key or that of its place in the file."""
+    if key is None or not isinstance(body, dict):
+        return body
+    return {**body, "key": body.get("key") or f"{key}-{number}"}
+
+
 def _tell_how_far(queued: list[tuple[int, Any]], part: list[tuple[int, Any]], error: ClientError) -> None:
     if isinstance(error, InvalidRequest):
         name_by_place(error, lambda number: f"line {part[number][0]}")
     if queued:
-        last = queued[-1][0]
-        say(f"up to line {last} all are queued; sent again, those without keys would be queued twice")
+        unkeyed = any(not body.get("key") for _, body in queued)
+        twice = "those without keys would be queued twice" if unkeyed else "they would not be queued twice"
+        say(f"up to line {queued[-1][0]} all are queued; sent again, {twice}")
     if isinstance(error, Unreachable | ServerTrouble):
         say(f"lines {part[0][0]} to {part[-1][0]} may be queued: `deskhand tasks submitted` shows it")
 

@@ -55,13 +55,18 @@ def collect_garbage(
     as_json: Json = False,
     url: WorkUrl = None,
 ) -> None:
-    """Drop old trajectories by a rule, and blobs nothing cites; never what a dataset, policy or run cites."""
+    """Drop old trajectories by a rule, and blobs nothing cites; never what a dataset, policy or run cites.
+
+    A run of another home that shares the store is taken for given up after a week of silence, and named here.
+    """
     done = jobs.done(_order(rule, apply), url)
     if as_json:
         out.print(jobs.as_text(done), soft_wrap=True)
         return
     for what, count in done["kept"]:
         out.print(f"kept: {count} trajectories by {what}", soft_wrap=True)
+    for run in done.get("given_up", ()):  # a platform of before does not say
+        out.print(f"given up: run {run} of another home, which told nothing for a week", soft_wrap=True)
     verb = "dropped" if apply else "would drop"
     out.print(
         f"{verb}: {len(done['trajectories'])} trajectories of {done['steps']} steps, "

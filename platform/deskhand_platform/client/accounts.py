@@ -58,7 +58,7 @@ class AsyncAccounts(AsyncConnection):
 
         Args:
             tasks: queued and running.
-            bytes: of the pictures of their episodes.
+            bytes: of their episodes' pictures, accessibility trees and outputs.
         """
         return await self._do(_set_quota(name, tasks, sandboxes, bytes))
 
@@ -127,7 +127,7 @@ class Accounts(Connection):
 
         Args:
             tasks: queued and running.
-            bytes: of the pictures of their episodes.
+            bytes: of their episodes' pictures, accessibility trees and outputs.
         """
         return self._do(_set_quota(name, tasks, sandboxes, bytes))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,12 @@ import sqlalchemy as sa
 
 from deskhand_flywheel.database import Database
 from deskhand_flywheel.errors import InvalidQuery
-from deskhand_flywheel.tables import events
+from deskhand_flywheel.filters import labelled
+from deskhand_flywheel.tables import events, trajectories, trajectory_labels
 from deskhand_flywheel.types import EventKind
 from deskhand_flywheel.upkeep import Report, RetentionRule, collect, retention_rule
 from deskhand_flywheel.upkeep import fsck as check
+from deskhand_flywheel.upkeep.retention import may_go
 from deskhand_platform.api.job_models import FsckOrder, GcOrder
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.jobs import scoring
@@ -46,7 +48,7 @@ async def fsck(place: Place, order: FsckOrder, progress: Progress) -> Outcome:
 
 
 async def gc(place: Place, order: GcOrder, progress: Progress) -> Outcome:
-    """Drop what may go, or say what would.
+    """Drop what may go, or say what would; and of which runs of other homes, in case one is only paused.
 
     Raises:
         InvalidField: the rule is none.
@@ -54,10 +56,11 @@ async def gc(place: Place, order: GcOrder, progress: Progress) -> Outcome:
     rule = rule_of(order)
     async with place.store() as store:
         here, database = place.home / "runs", store.database
-        runs = unfinished_runs(here) | await runs_elsewhere(database, here)
-        runs |= await _of_rounds(RoundBook(database))
+        alive, silent = await runs_elsewhere(database, here)
+        runs = unfinished_runs(here) | alive | await _of_rounds(RoundBook(database))
+        given_up = await _with_old_episodes(database, rule, silent - runs)
         done = await collect(store, rule, apply=order.apply, runs=runs, progress=progress)
-    return json.loads(json.dumps(asdict(done)))
+    return json.loads(json.dumps({**asdict(done), "given_up": given_up}))
 
 
 def rule_of(order: GcOrder) -> RetentionRule:
@@ -79,10 +82,11 @@ def unfinished_runs(folder: Path) -> set[str]:
     return {each.name for each in begun if read_result(each) is None and not (each / ENDED).exists()}
 
 
-async def runs_elsewhere(database: Database, folder: Path) -> set[str]:
+async def runs_elsewhere(database: Database, folder: Path) -> tuple[set[str], set[str]]:
     """Ids of the runs that began and did not finish, as the store was told, and that have no folder here.
 
-    They are other homes' that share it; one that has told nothing for `SILENT_S` is taken for given up.
+    They are other homes' that share it: those that go on, and those that have told nothing for `SILENT_S` and
+    are taken for given up.
     """
     of_runs = events.c.subject.startswith(_OF_RUN)
     states = (events.c.kind == EventKind.STATE.value, events.c.name == "run", of_runs)
@@ -93,8 +97,19 @@ async def runs_elsewhere(database: Database, folder: Path) -> set[str]:
         alive = set(await connection.scalars(heard))
         rows = (await connection.execute(told)).all()
     begun = [row.subject for row in rows if json.loads(row.data).get("state") == "running"]
-    ids = {subject.removeprefix(_OF_RUN) for subject in begun if subject in alive}
-    return {each for each in ids if not (folder / each).is_dir()}
+    ids = {subject.removeprefix(_OF_RUN): subject in alive for subject in begun}
+    elsewhere = {id: going for id, going in ids.items() if not (folder / id).is_dir()}
+    return ({id for id, going in elsewhere.items() if going}, {id for id in elsewhere if not elsewhere[id]})
+
+
+async def _with_old_episodes(database: Database, rule: RetentionRule, runs: Collection[str]) -> list[str]:
+    """Those of some runs that have episodes which the rule lets go."""
+    labels = trajectory_labels
+    of = labels.join(trajectories, trajectories.c.id == labels.c.trajectory_id)
+    named = sa.select(labels.c.value).distinct().select_from(of).where(labels.c.key == "run")
+    async with database.read() as connection:
+        found = await connection.scalars(named.where(may_go(rule), labelled("run", runs)))
+    return sorted(found)
 
 
 async def _of_rounds(book: RoundBook) -> set[str]:

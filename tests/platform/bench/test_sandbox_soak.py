@@ -4,16 +4,21 @@ import os
 import re
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from deskhand_platform.bench.sandbox import leftovers
 from deskhand_platform.bench.sandbox.leftovers import Leftovers, listening_sockets, sockets_of
-from deskhand_platform.bench.sandbox.soak import VICTIMS, soak
+from deskhand_platform.bench.sandbox.soak import VICTIMS, Plan, Tally, _figures, _one, soak
 from deskhand_platform.bench.sandbox.traces import Traces
+from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.manager.processes import Process
+from deskhand_sandbox.registry import create_backend
 
 SHELL = "/bin/sh -e /usr/bin/chromium-headless-shell --user-data-dir=/tmp/x"
 BROWSER = "/usr/lib/chromium/chromium-headless-shell --user-data-dir=/tmp/x"
@@ -82,6 +87,36 @@ def test_every_sort_of_leftover_is_counted(tmp_path: Path, monkeypatch: pytest.M
         "journals": 1,
     }
     assert found.left(0.0)["ports"] == []
+
+
+async def test_failures_are_counted_per_thousand_of_those_in_which_nothing_was_killed() -> None:
+    class Breaking:
+        """Lends, of three, the first one that breaks."""
+
+        asked = 0
+
+        @asynccontextmanager
+        async def lease(self, kind: str, **_: object) -> AsyncGenerator[Any]:
+            self.asked += 1
+            if self.asked == 1:
+                raise SandboxError("it broke")
+            async with await create_backend("fake").create() as sandbox:
+                yield sandbox
+
+    client, tally = cast(Any, Breaking()), Tally()
+    plan = Plan(kind="fake", seed=1, owner="o", dies=False, by_client=False, victims=(), pick=0.0)
+    for _ in range(4):
+        await _one(client, cast(Any, None), cast(Any, None), plan, tally)
+    rate = _figures(tally, {}, {}, 1.0)[-1]
+    assert (rate.name, rate.value) == ("soak_failures_per_1000_episodes", 250.0)
+    assert rate.low is not None and rate.high is not None and 0 < rate.low < 250 < rate.high < 1000
+    assert rate.note == "1 of 4 leases in which nothing was killed"
+    # whose own death it was is no failure of the platform
+    dying = replace(plan, dies=True)
+    tally = Tally()
+    client.asked = 0
+    await _one(client, cast(Any, None), cast(Any, None), dying, tally)
+    assert [each.name for each in _figures(tally, {}, {}, 1.0)] == ["soak_leases", "soak_leaked"]
 
 
 @pytest.mark.slow

@@ -169,6 +169,28 @@ async def test_of_a_file_that_is_refused_in_the_middle_what_is_queued_is_told(
     assert printed.split() == [one["id"] for one in queued][::-1] and len(queued) == 2
 
 
+async def test_a_file_sent_again_under_its_key_queues_nothing_twice(
+    there: Deskhand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "BATCH", 2)
+    file = tmp_path / "tasks.jsonl"
+    good = '{"task_id": "fake/press-button"}'
+    own = '{"task_id": "fake/press-button", "key": "mine"}'
+    file.write_text("\n".join([good, "", own, good, "3"]))
+    status, first, said = await there("tasks", "submit", str(file), "--key", "nightly")
+    assert status == 2 and "up to line 3 all are queued; sent again, they would not be queued twice" in said
+    file.write_text("\n".join([good, "", own, good, good]))
+    status, printed, _ = await there("tasks", "submit", str(file), "--key", "nightly")
+    assert status == 0 and printed.startswith(first) and len(printed.split()) == 4
+    # another task in the place of the first is not taken for it
+    file.write_text('{"task_id": "fake/press-in-order"}')
+    status, _, said = await there("tasks", "submit", str(file), "--key", "nightly")
+    assert status != 0 and "nightly-1" in said
+    status, again, _ = await there("tasks", "submit", str(file), "--key", "other")
+    queued = json.loads((await there("tasks", "submitted", "--json"))[1])
+    assert status == 0 and [one["id"] for one in queued] == [*again.split(), *printed.split()[::-1]]
+
+
 async def test_an_evaluation_that_is_not_done_says_so(there: Deskhand) -> None:
     id = (await there("evaluations", "ask", "fake/press-button"))[1].strip()
     status, _, said = await there("evaluations", "show", id)

@@ -271,7 +271,11 @@ async def test_a_run_under_way_in_another_home_holds_its_episodes_back(
         await tell(run, EventKind.METRIC, "ppo", now - 60.0, step=1)
     await tell("finished", EventKind.STATE, "run", now, state="finished")
     place = Place(store_url=settings.db_url, blobs_url=settings.blobs_url, home=settings.home)
+    await tell("long-gone", EventKind.STATE, "run", now - 2 * SILENT_S, state="running")
+    would = await gc(place, GcOrder(rule=EVERYTHING), lambda *_: None)
     done = await gc(place, GcOrder(rule=EVERYTHING, apply=True), lambda *_: None)
+    # it may only be paused: whose episodes go is told, before and after
+    assert would["given_up"] == done["given_up"] == ["given-up"]
     assert len(done["trajectories"]) == 3
     assert await store.trajectory_ids() == tuple(kept)
 

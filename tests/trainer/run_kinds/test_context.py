@@ -379,6 +379,23 @@ async def test_without_labels_no_reward_model_is_trained_and_none_ever_will(cont
         await score.run(context, ScoreConfig(labels=("human",)))
 
 
+async def test_labels_of_one_kind_are_refused_and_told_of_in_a_round(context: RunContext) -> None:
+    """All three episodes succeeded at once."""
+    with pytest.raises(RunRefused, match=r"all 3 labels lie between 1.00 and 1.00, on one side of a half"):
+        await score.run(context, ScoreConfig())
+    for name, colour in (("d", "red"), ("e", "blue")):
+        whole, seen = episode(name), encoded(Picture.new("RGB", (64, 64), colour))
+        shown = replace(whole.steps[0].observation, screenshot=seen)
+        start = replace(whole.start, labels={"folder": "stamp"})
+        step = replace(whole.steps[0], observation=shown)
+        await context.store.add_trajectory(replace(whole, start=start, steps=(step,)))
+    of_round = replace(context, spec=replace(context.spec, folders=("stamp",)))
+    kept, figures = await score.run(of_round, ScoreConfig(epochs=1))
+    assert kept and figures["scored"] == 2
+    (alarm,) = [each for each in await context.store.events_after(0) if each.kind == "alarm"]
+    assert alarm.name == "reward_labels_of_one_kind" and "all 2 labels" in str(alarm.data["why"])
+
+
 async def test_a_released_model_is_refused_before_pages_are_drawn(
     context: RunContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from deskhand_sandbox.tasks import list_tasks, make_task
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import EvaluateConfig, PpoConfig, parse_config
 from deskhand_trainer.results import Figure, read_figures
+from deskhand_trainer.run_folder import RunFolder
 from deskhand_trainer.studies.base import (
     AT_ONCE,
     PROBE_EPISODES,
@@ -35,6 +36,7 @@ from deskhand_trainer.studies.base_tasks import (
     the_ten,
     train_tasks,
 )
+from deskhand_trainer.studies.runs import StudyRuns
 
 CHOSEN = CANDIDATES[5:15]
 """Done most often below 40 % in the study below."""
@@ -182,6 +184,51 @@ def test_figures_come_with_their_means(
     assert {figure.commit for figure in known.values()} == {"unknown"}
     assert "ppo_ten_tasks_after_low" in capsys.readouterr().out
     assert "miniwob_train_mean" in (tmp_path / "results/README.md").read_text()
+
+
+def test_a_task_whose_training_diverges_counts_as_the_base_does_of_it(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results, short = tmp_path / "results/base.json", CHOSEN[0].removeprefix("miniwob/")
+    ten = [str(study), "--parts", "ten", "--results", str(results)]
+    assert main(ten) == 0  # as it was before it diverged
+    assert f"ppo_ten_{short}_minutes_1" in results.read_text()
+    probe = f"probe-50/{min(HELD_OUT_TASKS).removeprefix('miniwob/')}"
+    for name in (f"{short}/ppo-1", f"{probe}/ppo"):
+        (study / name / "result.json").unlink()
+    for name in (f"{short}/after-1", f"{probe}/after"):
+        (study / name / "result.json").unlink()
+    begun: dict[str, str] = {}
+
+    def ended(runs: StudyRuns, folder: Path, log: object) -> None:
+        begun[name := str(folder.relative_to(runs.folder))] = RunFolder(folder).spec().policy_in or ""
+        if "ppo" in name:
+            (folder / "error.json").write_text('{"type": "TrainingDiverged", "message": "no gradient"}')
+        else:
+            leave(folder, success(None, 0.25, 200))
+
+    monkeypatch.setattr(StudyRuns, "_wait", ended)
+    kept = json.loads(results.read_text())
+    del kept["figures"][f"ppo_ten_{short}_after_1"]
+    results.write_text(json.dumps(kept))
+    assert main([str(study), "--parts", "probe", "ten", "--results", str(results)]) == 0
+    assert begun[f"{short}/after-1"] == begun[f"{short}/ppo-1"] and len(begun) == 4
+    known = {figure.name: figure for figure in read_figures(results)}
+    lost = known[f"ppo_ten_{short}_after_1"]
+    said = "; training diverged, counted as its start is: PPO after 0 iterations (no gradient)"
+    assert lost.value == 0.25 and lost.note == f"greedy, 200 test seeds{said}"
+    assert f"ppo_ten_{short}_minutes_1" not in known and f"ppo_ten_{short}_minutes_0" in known
+    assert known["ppo_ten_tasks_after_mean"].note.endswith(
+        "; training diverged in 1 of 30, counted as their starts are"
+    )
+    assert known["miniwob_heldout_50"].note.endswith(
+        "; training diverged in 1 of 20, counted as their starts are"
+    )
+    assert "diverged" not in known["miniwob_heldout_500"].note
+    # where the folder is not, either
+    begun.clear()
+    assert main([str(tmp_path / "elsewhere"), "--parts", "probe", "ten", "--results", str(results)]) == 0
+    assert begun == {}
 
 
 def test_a_mean_over_tasks_is_as_sure_as_its_tasks() -> None:

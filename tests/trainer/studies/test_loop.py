@@ -13,9 +13,19 @@ from typing import Any
 import pytest
 
 from deskhand_trainer.config import PpoConfig, parse_config
+from deskhand_trainer.results import read_figures
 from deskhand_trainer.run_folder import hold
-from deskhand_trainer.studies.loop import TASKS, LoopStudy, arm_config, arms_of, evaluation, warm_start
+from deskhand_trainer.studies.loop import (
+    TASKS,
+    LoopStudy,
+    arm_config,
+    arms_of,
+    evaluation,
+    main,
+    warm_start,
+)
 from deskhand_trainer.studies.loop_figures import pooled_gain, study_figures
+from deskhand_trainer.studies.runs import RunFailed, StudyRuns
 
 SEEDS = (0, 1, 2)
 TIMES = {"time_environment": 0.5, "time_inference": 0.2, "time_training": 0.3}
@@ -118,6 +128,8 @@ def test_figures_appear_when_every_seed_is_done_and_report_the_worst(tmp_path: P
     assert (worst.commit, worst.date, worst.machine) == ("c0, c1", "2026-01-03", "a small one")
     assert figures["ppo_collapsible_time_environment"].value == pytest.approx(0.5)
     assert figures["ppo_collapsible_after_first_right"].value == pytest.approx(0.75)
+    for name in ("gain", "gain_low"):
+        assert "tells nothing of other seeds" in figures[f"ppo_collapsible_{name}"].note
 
 
 def test_what_is_gained_without_a_ratio_in_many_passes_says_so(tmp_path: Path) -> None:
@@ -128,6 +140,81 @@ def test_what_is_gained_without_a_ratio_in_many_passes_says_so(tmp_path: Path) -
     said = {f.name for f in figures if "3 passes over each batch, without a ratio" in f.note}
     after = ("after_sampled_min", "after_greedy_min", "gain", "gain_low")
     assert said == {f"reinforce_collapsible_{each}" for each in after}
+
+
+def ending(monkeypatch: pytest.MonkeyPatch, diverging: set[str]) -> dict[str, str | None]:
+    """From now on runs end at once, the training of these arms by diverging in its fourth iteration.
+
+    Returns:
+        what is begun: the policy it starts from by the name of its folder.
+    """
+    begun: dict[str, str | None] = {}
+
+    def ended(runs: StudyRuns, folder: Path, log: object) -> None:
+        name = str(folder.relative_to(runs.folder))
+        begun[name] = json.loads((folder / "spec.json").read_text())["policy_in"]
+        if name in diverging:
+            state = {"phase": "PPO", "done": 3, "total": 40, "pid": 1, "updated_at_s": 0.0}
+            (folder / "state.json").write_text(json.dumps(state))
+            (folder / "error.json").write_text(
+                json.dumps({"type": "TrainingDiverged", "message": "no gradient"})
+            )
+            return
+        metrics = (
+            success(0.9 if "-start-" not in name else 0.3, 0.9) | {"minutes": 5.0, "episodes": 640} | TIMES
+        )
+        (folder / "result.json").write_text(json.dumps({"metrics": metrics, "policy_out": f"of {name}"}))
+
+    monkeypatch.setattr(StudyRuns, "_wait", ended)
+    return begun
+
+
+def test_an_arm_that_diverges_counts_as_its_start_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = ending(monkeypatch, {"collapsible-ppo-1/train"})
+    results = tmp_path / "results/loop.json"
+    asked = [
+        str(tmp_path / "study"),
+        "--tasks",
+        "collapsible",
+        "--arms",
+        "ppo",
+        "cloning",
+        "--seeds",
+        "0",
+        "1",
+    ]
+    assert main([*asked, "--results", str(results)]) == 0
+    # measured is what it started from
+    assert begun["collapsible-ppo-0/evaluate"] == "of collapsible-ppo-0/train"
+    assert begun["collapsible-ppo-1/evaluate"] == begun["collapsible-ppo-1/train"]
+    figures = {figure.name: figure for figure in read_figures(results)}
+    told = "; training diverged, counted as its start is: seed 1 after 3 iterations (no gradient)"
+    for name in ("after_sampled_min", "gain", "gain_low"):
+        assert figures[f"ppo_collapsible_{name}"].note.endswith(told)
+    assert "diverged" not in figures["ppo_collapsible_before_sampled_max"].note
+    assert "diverged" not in figures["cloning_collapsible_gain"].note
+    assert figures["ppo_collapsible_minutes_max"].seeds == figures["ppo_collapsible_episodes"].seeds == [0]
+    # the arm beside it has no episodes to go by
+    configs = [
+        json.loads((tmp_path / f"study/collapsible-cloning-{seed}/train/spec.json").read_text())["config"]
+        for seed in (0, 1)
+    ]
+    assert [config["minutes"] for config in configs] == [0.0, TASKS[0].minutes]
+    # it is done, and not begun again
+    begun.clear()
+    assert main([*asked, "--results", str(results)]) == 0
+    assert begun == {}
+
+
+def test_a_start_that_diverges_leaves_the_other_seeds_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = ending(monkeypatch, {"collapsible-start-0/train"})
+    with pytest.raises(RunFailed, match="no gradient"):
+        LoopStudy(tmp_path).run(arms_of(TASKS[:1], [0, 1], ["ppo"]))
+    assert "collapsible-ppo-1/evaluate" in begun and "collapsible-ppo-0/train" not in begun
 
 
 def test_sabotage_figures(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,10 @@ from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.studies.base import MAX_TOKENS
 from deskhand_trainer.studies.done_elsewhere import DoneElsewhere
 from deskhand_trainer.studies.prm import main
-from deskhand_trainer.studies.prm_figures import quality_figures, speedup, turns_to
+from deskhand_trainer.studies.prm_figures import quality_figures, speedup, turns_to, unimproved
 from deskhand_trainer.studies.prm_measuring import measure
 from deskhand_trainer.studies.prm_plan import Plan, arms, reward_settings, verifying
+from deskhand_trainer.studies.runs import StudyRuns
 
 torch.set_num_threads(1)
 MADE = {"date": "2026-01-02", "commit": "abc", "machine": "a small one"}
@@ -149,6 +151,46 @@ def test_figures_of_what_is_done(tmp_path: Path, packaged: Path, capsys: pytest.
     low = found["reward_speedup_low"]
     assert low.value == found["reward_speedup"].low and low.value > 1 and low.met is True
     assert found["reward_seeds"].met is True
+
+
+def test_an_arm_of_the_reward_that_diverges_never_rises_above_its_start(
+    tmp_path: Path, packaged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_rewards(tmp_path, {0: 2.0, 1: 2.0})
+    for name in ("process/result.json", "compared/result.json"):
+        (tmp_path / "reward/1" / name).unlink()
+    leave(tmp_path / "reward/1/labels", {"labeller": "mc", "labelled_steps": 500})
+    begun: list[str] = []
+
+    def ended(runs: StudyRuns, folder: Path, log: object) -> None:
+        begun.append(str(folder.relative_to(runs.folder)))
+        (folder / "error.json").write_text('{"type": "TrainingDiverged", "message": "no gradient"}')
+
+    def read(store: object, name: str) -> Sequence[tuple[float, float]]:
+        return CURVE if name.endswith("outcome") else ((0.0, 0.3), (500.0, 0.9))
+
+    monkeypatch.setattr(StudyRuns, "_wait", ended)
+    monkeypatch.setattr("deskhand_trainer.studies.prm.read_curve", read)
+    results = tmp_path / "results/prm.json"
+    asked = [str(tmp_path), "--parts", "reward", "--seeds", "0", "1", *beside(results)]
+    assert main(asked) == 0
+    assert begun == ["reward/1/process"]
+    found = {figure.name: figure for figure in read_figures(results)}["reward_speedup"]
+    # halfway from .25 to .8 is .525, which the outcome alone has after 1,312.5 turns
+    turns = Plan().rung.turns
+    assert found.value == pytest.approx(math.sqrt(2.0 * 1312.5 / turns))
+    said = "; training diverged, counted as its start is: process of seed 1 after 0 iterations (no gradient)"
+    assert found.note.endswith(said)
+    # nor is it begun again, here or where the folder is not
+    for folder in (tmp_path, tmp_path / "there"):
+        assert main([str(folder), *asked[1:]]) == 0
+    assert {figure.name: figure for figure in read_figures(results)}["reward_speedup"] == found
+    assert len(begun) == 1
+
+
+def test_arms_that_were_never_measured_make_no_difference() -> None:
+    assert speedup(unimproved([(), ()], 900.0), unimproved([(), ()], 900.0)) == 1.0
+    assert unimproved([(), CURVE], 900.0) == ((0.0, 0.2), (900.0, 0.2))
 
 
 def test_other_tasks_were_not_measured_on_before() -> None:

@@ -14,7 +14,7 @@ from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.config import ScoreConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.prm.keeping import about, figures_of
-from deskhand_trainer.prm.material import training_material
+from deskhand_trainer.prm.material import Material, refuse_one_kind, training_material
 from deskhand_trainer.prm.train import train_reward_model
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.run_kinds.context import RunContext
@@ -52,13 +52,19 @@ async def run(context: RunContext, config: ScoreConfig) -> tuple[str, dict[str, 
 async def _train(
     context: RunContext, config: ScoreConfig, left_out: OnDamaged
 ) -> tuple[str, dict[str, JsonValue]]:
-    """Id of the model that is kept, and what its training came to."""
+    """Id of the model that is kept, and what its training came to.
+
+    Raises:
+        RunRefused: too few labels, or all of one kind.
+    """
     bundle = await context.bundle()
     told = context.folder.progress
     told("reading trajectories", 0, config.epochs)
     material = await training_material(
         context.store, config, folders=context.spec.folders, on_damaged=left_out
     )
+    if len(material.trajectories) > 1:
+        await _mind_one_kind(context, material)
     try:
         async with stopping() as should_stop:
             trained = await asyncio.to_thread(
@@ -75,6 +81,20 @@ async def _train(
     await asyncio.to_thread(ProcessRewardModel(trained.bundle, trained.head).save, folder)
     kept = await context.keep(folder, about(config, trained.report, material))
     return kept, {**figures_of(trained.report), "trajectories": len(material.trajectories)}
+
+
+async def _mind_one_kind(context: RunContext, material: Material) -> None:
+    """Labels that are all alike teach nothing. A round, which has no others, goes on and says so.
+
+    Raises:
+        RunRefused: they are, and whoever asked may give others.
+    """
+    try:
+        refuse_one_kind(material.targets)
+    except NoLabels as error:
+        if context.spec.folders is None:
+            raise RunRefused(str(error)) from error
+        await context.reporter.alarm("reward_labels_of_one_kind", {"why": str(error)})
 
 
 def _to_score(folders: tuple[str, ...] | None, config: ScoreConfig) -> list[TrajectoryFilter]:

@@ -26,7 +26,8 @@ of ten starts at most of all but one of the ten, and PPO brought the first of th
 
 FOLDER holds the store and a folder per run: a finished run is not done again, a stopped one goes on. Figures
 of single tasks are written as they come, means over them once all are there. What the results have of the
-same model and settings already is not measured again, so that the study can go on on another machine.
+same model and settings already is not measured again, so that the study can go on on another machine. A task
+whose training diverges counts with what the base does of it: its figures and the means say so.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ from deskhand_trainer.studies.base_tasks import (
     train_tasks,
 )
 from deskhand_trainer.studies.done_elsewhere import same_settings
+from deskhand_trainer.studies.publishing import counted_at_start
 from deskhand_trainer.studies.runs import StudyRuns, model_named, until_done
 
 Part = Literal["train", "never-shown", "held-out", "probe", "ten"]
@@ -181,7 +183,8 @@ class BaseStudy:
         """Do the parts.
 
         Raises:
-            StudyStopped: a run ended without a result, or another process works at the study; says where.
+            StudyStopped: a run ended without a result and not because training diverged, or another process
+                works at the study; says where.
             AgentError, FlywheelError: the policy cannot be had.
             ResultsError: the results' file is not in their form.
         """
@@ -238,25 +241,27 @@ class BaseStudy:
         told = {**training, "policy": model_named(start.manifest)}
         if self._known([task_figure_name(part, task)], probe_config(task, episodes), start):
             return
-        trained = self.runs.run(f"{name}/ppo", RunKind.PPO, training, start.id)
+        trained = self.runs.run(f"{name}/ppo", RunKind.PPO, training, start.id, may_diverge=True)
         found = self.runs.run(f"{name}/after", RunKind.EVALUATE, config, trained["policy_out"])
-        figures = task_figures(part, (task,), found["metrics"], told)
+        figures = _lost(trained, task_figures(part, (task,), found["metrics"], told))
         self._tell(self._made(figures, f"{name}/ppo", f"{name}/after"), start)
 
     def _ten(self, task: str, seed: int, start: PolicyRecord) -> None:
         short = short_name(task)
         config, training = asdict(evaluation((task,), TEN_EPISODES)), asdict(ppo_config(task, seed))
         told = {**training, "policy": model_named(start.manifest)}
-        # what a task had before PPO is written with every seed
-        if self._known(ten_figure_names(short, seed)[1:], ppo_config(task, seed), start):
+        # what a task had before PPO is written with every seed, and minutes where training did not diverge
+        names = ten_figure_names(short, seed)
+        if self._known(names[1:2], ppo_config(task, seed), start):
             return
         before = self.runs.run(f"{short}/before", RunKind.EVALUATE, config, start.id)
-        trained = self.runs.run(f"{short}/ppo-{seed}", RunKind.PPO, training, start.id)
+        trained = self.runs.run(f"{short}/ppo-{seed}", RunKind.PPO, training, start.id, may_diverge=True)
         after = self.runs.run(f"{short}/after-{seed}", RunKind.EVALUATE, config, trained["policy_out"])
         measured: tuple[dict[str, Any], ...] = (before["metrics"], after["metrics"], trained["metrics"])
         first, *others = ten_figures(short, seed, *measured, {**config, "policy": told["policy"]}, told)
-        figures = self._made(others, f"{short}/ppo-{seed}", f"{short}/after-{seed}")
-        self._tell([*self._made([first], f"{short}/before"), *figures], start)
+        figures = self._made(_lost(trained, others), f"{short}/ppo-{seed}", f"{short}/after-{seed}")
+        gone = names[2:] if "diverged" in trained else ()
+        self._tell([*self._made([first], f"{short}/before"), *figures], start, gone=gone)
 
     def _made(self, figures: Sequence[Figure], *runs: str) -> list[Figure]:
         """The same, with day, commit and machine of the runs they stand on."""
@@ -273,10 +278,14 @@ class BaseStudy:
 
         return all(name in found and same(found[name].config) for name in names)
 
-    def _tell(self, figures: Sequence[Figure], start: PolicyRecord) -> None:
-        """Write figures of single tasks, and the means that are whole with them."""
+    def _tell(self, figures: Sequence[Figure], start: PolicyRecord, *, gone: Sequence[str] = ()) -> None:
+        """Write figures of single tasks, and the means that are whole with them.
+
+        Args:
+            gone: names of figures that stood beside them and do not stay.
+        """
         with self._writing:
-            write_figures(self._results, figures)
+            write_figures(self._results, figures, gone=gone)
             known = read_figures(self._results)
             policy = model_named(start.manifest)
             probes = {f"held-out-{episodes}": sorted(HELD_OUT_TASKS) for episodes in PROBE_EPISODES}
@@ -287,6 +296,12 @@ class BaseStudy:
             write_results_page(self._results.parent)
             for each in (*figures, *made):
                 print(each, flush=True)
+
+
+def _lost(trained: Mapping[str, Any], figures: Sequence[Figure]) -> list[Figure]:
+    """The figures of a training, which say so where it diverged."""
+    said = counted_at_start({"PPO": trained["diverged"]} if "diverged" in trained else {})
+    return [replace(figure, note=figure.note + said) for figure in figures]
 
 
 def _by_name(figures: Sequence[Figure]) -> dict[str, Figure]:

@@ -11,7 +11,7 @@ from deskhand_trainer.config import EvaluateConfig, PpoConfig, parse_config
 from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.results import Figure
 from deskhand_trainer.student import student_mean
-from deskhand_trainer.studies.publishing import made_by
+from deskhand_trainer.studies.publishing import DIVERGED, made_by
 
 COMMAND = "deskhand study base"
 _NORMAL = 1.96
@@ -54,10 +54,14 @@ def ten_figures(
     measuring: Mapping[str, Any],
     config: Mapping[str, Any],
 ) -> list[Figure]:
-    """One of the ten tasks, trained with one seed; `measuring` is the evaluations' config, `config` PPO's."""
+    """One of the ten tasks, trained with one seed; `measuring` is the evaluations' config, `config` PPO's.
+
+    Args:
+        training: its metrics; none where it diverged, and what it took is in no figure.
+    """
     shared: dict[str, Any] = {"command": COMMAND, "config": config, "seeds": [seed]}
     names = ten_figure_names(short, seed)
-    return [
+    figures = [
         Figure(
             name=names[0],
             unit="share",
@@ -67,14 +71,14 @@ def ten_figures(
             **_rate(before, "greedy"),
         ),
         Figure(name=names[1], unit="share", **shared, **_rate(after, "greedy")),
-        Figure(
-            name=names[2],
-            value=round(float(training["minutes"]), 2),
-            unit="minutes",
-            goal="<= 15",
-            note=f"of training, {int(training['episodes'])} episodes",
-            **shared,
-        ),
+    ]
+    if not training:
+        return figures
+    note = f"of training, {int(training['episodes'])} episodes"
+    minutes = round(float(training["minutes"]), 2)
+    return [
+        *figures,
+        Figure(name=names[2], value=minutes, unit="minutes", goal="<= 15", note=note, **shared),
     ]
 
 
@@ -140,7 +144,8 @@ def _over_seeds(
         "unit": "share",
         **_of_all([figure for figures in after for figure in figures], tasks),
         "seeds": list(seeds),
-        "note": f"greedy, mean over ten tasks and {len(seeds)} seeds; Student's interval over the seeds",
+        "note": f"greedy, mean over ten tasks and {len(seeds)} seeds; Student's interval over the seeds"
+        + _how_many_diverged([figure for figures in after for figure in figures]),
     }
     name = "ppo_ten_tasks_after"
     return [
@@ -174,10 +179,16 @@ def _mean(
         low=round(max(0.0, middle - reach), 4),
         high=round(min(1.0, middle + reach), 4),
         goal=goal,
-        note=note,
+        note=note + _how_many_diverged(figures),
         seeds="test",
         **_of_all(figures, tasks),
     )
+
+
+def _how_many_diverged(figures: Sequence[Figure]) -> str:
+    """For the end of a note of a mean."""
+    lost = sum(DIVERGED in figure.note for figure in figures)
+    return f"; {DIVERGED} in {lost} of {len(figures)}, counted as their starts are" if lost else ""
 
 
 def task_figure_name(part: str, task: str) -> str:

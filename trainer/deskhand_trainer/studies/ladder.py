@@ -56,7 +56,6 @@ from deskhand_agent.errors import AgentError
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
 from deskhand_trainer.config import CollectConfig
-from deskhand_trainer.errors import TrainingDiverged
 from deskhand_trainer.results import results_file, write_figures, write_results_page
 from deskhand_trainer.run_folder import write_json
 from deskhand_trainer.runs import RunKind
@@ -136,7 +135,7 @@ class LadderStudy:
         try:
             trained = self.runs.run(f"{spec.name}/train", RunKind.PPO, config, start)
         except RunFailed as failure:
-            if failure.kind != TrainingDiverged.__name__:
+            if not failure.diverged:
                 raise
             self._keep(spec, self._failed(spec, failure.reason, base=base, start=model))
             return

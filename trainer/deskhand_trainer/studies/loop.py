@@ -7,8 +7,10 @@ warm-started on a few demonstrations, measured, trained by every arm from that s
 on test seeds. PPO has its minutes; the other arms get the episodes it used in them, its start policy,
 training seeds and optimizer settings, and as long as they need. REINFORCE so makes PPO's three passes over
 each batch, and has no ratio that would correct the second and third. FOLDER holds the store and a folder per
-run: a finished run is not done again, a killed one goes on. Left out of METHODS §7's ladder: Sokoban, ST-PPO,
-and everything whose method is not built yet.
+run: a finished run is not done again, a killed one goes on. An arm whose training diverges counts with what
+it started from, its figures say so, and the others go on; where it is PPO, the arms beside it get its minutes
+in place of its episodes. It is tried again once its folder is removed. Left out of METHODS §7's ladder:
+Sokoban, ST-PPO, and everything whose method is not built yet.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from deskhand_trainer.config import CollectConfig, EvaluateConfig, PpoConfig
 from deskhand_trainer.results import results_file, write_figures, write_results_page
@@ -186,7 +188,8 @@ class LoopStudy:
         """Train and measure the arms, several at a time.
 
         Raises:
-            StudyStopped: a run ended without a result, or another process works at the study; says where.
+            StudyStopped: a run ended without a result and not because an arm's training diverged, or another
+                process works at the study; says where.
         """
         self.runs.work([partial(self._arm, spec) for spec in specs], workers=workers)
 
@@ -199,15 +202,18 @@ class LoopStudy:
         if control:
             self._critic(spec, start)
         episodes = None if spec.arm == "ppo" else self._episodes_of_ppo(spec, start)
-        trained = self.runs.run(f"{spec.name}/train", RunKind.PPO, asdict(arm_config(spec, episodes)), start)
+        trained = self._trained(spec, start, episodes)
         self.runs.run(f"{spec.name}/{measure}", RunKind.EVALUATE, measured, trained["policy_out"])
         print(f"done: {spec.name}", flush=True)
 
-    def _episodes_of_ppo(self, spec: ArmSpec, start: str) -> int:
-        """How many episodes PPO used in its minutes, of the same task and seed."""
-        ppo = replace(spec, arm="ppo")
-        done = self.runs.run(f"{ppo.name}/train", RunKind.PPO, asdict(arm_config(ppo)), start)
-        return int(done["metrics"]["episodes"])
+    def _trained(self, spec: ArmSpec, start: str, episodes: int | None = None) -> dict[str, Any]:
+        config = asdict(arm_config(spec, episodes))
+        return self.runs.run(f"{spec.name}/train", RunKind.PPO, config, start, may_diverge=True)
+
+    def _episodes_of_ppo(self, spec: ArmSpec, start: str) -> int | None:
+        """How many episodes PPO used in its minutes, of the same task and seed; None: it diverged."""
+        done = self._trained(replace(spec, arm="ppo"), start)
+        return None if "diverged" in done else int(done["metrics"]["episodes"])
 
     def _start(self, spec: ArmSpec) -> str:
         """The warm-started policy's id."""

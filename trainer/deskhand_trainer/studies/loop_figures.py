@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from deskhand_trainer.click_targets import Hit
 from deskhand_trainer.results import Figure
-from deskhand_trainer.studies.publishing import made_by
+from deskhand_trainer.studies.publishing import counted_at_start, made_by
 from deskhand_trainer.studies.runs import result_of
 from deskhand_trainer.wilson import wilson
 
@@ -38,8 +39,9 @@ def study_figures(folder: Path, tasks: Sequence[str], seeds: Sequence[int]) -> l
                 figures += _arm_figures(task, arm, _whole(folder, task, arm, done, "evaluate"), done)
     figures += _perception_figures(folder, seeds) + _control_figures(folder, seeds)
     ppo = [_whole(folder, task, "ppo", seeds, "evaluate") for task in tasks]
-    if all(ppo):
-        longest = max(_minutes(after) for pairs in ppo for _, after in pairs)
+    trained = [_minutes(after) for pairs in ppo for _, after in pairs if "diverged" not in after]
+    if all(ppo) and trained:
+        longest = max(trained)
         of = partial(_figure, runs=[after for pairs in ppo for _, after in pairs], seeds=seeds)
         figures.append(of("ppo_minutes_max", value=longest, unit="minutes", goal=f"<= {MINUTES_GOAL}"))
         figures.append(of("seeds", value=float(len(seeds)), unit="seeds", goal=">= 3"))
@@ -74,19 +76,22 @@ def _pooled(metrics: Sequence[Mapping[str, Any]]) -> Any:
 def _whole(
     folder: Path, task: str, arm: str, seeds: Sequence[int], measure: str
 ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Per seed: test metrics of the start, and of the arm with its training's metrics, config and labels.
+    """Per seed: test metrics of the start, and of the arm with its training's metrics, config and labels, and
+    with "diverged" where it did.
 
     Empty until every seed is done.
     """
     found: list[tuple[dict[str, Any], dict[str, Any]]] = []
     for seed in seeds:
         start = _metrics(folder / f"{task}-start-{seed}" / measure)
-        train = _metrics(folder / f"{task}-{arm}-{seed}" / "train")
+        train = result_of(folder / f"{task}-{arm}-{seed}" / "train")
         test = _metrics(folder / f"{task}-{arm}-{seed}" / measure)
         if start is None or train is None or test is None:
             return []
         spec = json.loads((folder / f"{task}-{arm}-{seed}" / "train" / "spec.json").read_text())
-        found.append((start, {**test, "training": train, "config": spec["config"], **spec["labels"]}))
+        told = {"training": train["metrics"], "config": spec["config"], **spec["labels"]}
+        told |= {"diverged": train["diverged"]} if "diverged" in train else {}
+        found.append((start, {**test, **told}))
     return found
 
 
@@ -115,28 +120,52 @@ def _arm_figures(
         of(f"{prefix}_after_greedy_min", goal=">= 0.95" if judged else None, **_rate(worst_greedy, "greedy")),
     ]
     gain, low, high = pooled_gain(before, after)
-    note = "sampled success pooled over training seeds, less the starts'; 95 % Newcombe interval"
+    note = (
+        "sampled success pooled over these training seeds, less the starts'; 95 % Newcombe interval over "
+        "their episodes, which tells nothing of other seeds"
+    )
     figures.append(of(f"{prefix}_gain", value=gain, unit="share", low=low, high=high, note=note))
     goal = "> 0" if arm == "ppo" and task == "sequence" else None
     figures.append(of(f"{prefix}_gain_low", value=low, unit="share", goal=goal, note=note + ", lower end"))
-    minutes = max(_minutes(m) for m in after)
-    figures.append(of(f"{prefix}_minutes_max", value=minutes, unit="minutes"))
-    episodes = sum(int(m["training"]["episodes"]) for m in after) / len(after)
-    figures.append(of(f"{prefix}_episodes", value=episodes, unit="episodes", note="of training, per seed"))
     if arm == "ppo":
         figures += _first_clicks(of, f"{prefix}_before", before) + _first_clicks(of, f"{prefix}_after", after)
-        for part in ("environment", "inference", "training"):
-            share = sum(float(m["training"][f"time_{part}"]) for m in after) / len(after)
-            figures.append(
-                of(f"{prefix}_time_{part}", value=share, unit="share", note="of training's wall clock")
-            )
-    passes = after[0]["config"]["epochs"]
+    passes, said = after[0]["config"]["epochs"], _lost(after, seeds)
     if arm == "reinforce" and passes > 1:
-        said = f"; {passes} passes over each batch, without a ratio that corrects those after the first"
-        figures = [
-            replace(f, note=f.note + said) if "_after_" in f.name or "_gain" in f.name else f for f in figures
-        ]
+        said += f"; {passes} passes over each batch, without a ratio that corrects those after the first"
+    figures = [
+        replace(f, note=f.note + said) if "_after_" in f.name or "_gain" in f.name else f for f in figures
+    ]
+    return figures + _cost_figures(arm, prefix, after, seeds)
+
+
+def _cost_figures(
+    arm: str, prefix: str, after: Sequence[Mapping[str, Any]], seeds: Sequence[int]
+) -> list[Figure]:
+    """What training took, of the seeds in which it did not diverge."""
+    sound = {seed: m for seed, m in zip(seeds, after, strict=True) if "diverged" not in m}
+    if not sound:
+        return []
+    of, trained = partial(_figure, runs=[*sound.values()], seeds=[*sound]), [*sound.values()]
+    figures = [
+        of(f"{prefix}_minutes_max", value=max(map(_minutes, trained)), unit="minutes"),
+        of(
+            f"{prefix}_episodes",
+            value=fmean(int(m["training"]["episodes"]) for m in trained),
+            unit="episodes",
+            note="of training, per seed",
+        ),
+    ]
+    for part in ("environment", "inference", "training") if arm == "ppo" else ():
+        share = fmean(float(m["training"][f"time_{part}"]) for m in trained)
+        note = "of training's wall clock"
+        figures.append(of(f"{prefix}_time_{part}", value=share, unit="share", note=note))
     return figures
+
+
+def _lost(after: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> str:
+    """For a note: the seeds in which training diverged."""
+    of_seed = zip(seeds, after, strict=True)
+    return counted_at_start({f"seed {seed}": m["diverged"] for seed, m in of_seed if "diverged" in m})
 
 
 def _first_clicks(of: Callable[..., Figure], name: str, metrics: Sequence[Mapping[str, Any]]) -> list[Figure]:
@@ -180,6 +209,7 @@ def _control_figures(folder: Path, seeds: Sequence[int]) -> list[Figure]:
     gain = max(float(after["success_sampled"]) - float(before["success_sampled"]) for before, after in pairs)
     episodes = int(pairs[0][0]["episodes_sampled"])
     note = f"largest gain of sampled success under shuffled rewards, {episodes} episodes an arm"
+    note += _lost([after for _, after in pairs], seeds)
     figures = [of("sabotage_gain_max", value=gain, unit="share", goal="<= 0.05", note=note)]
     critics = [_metrics(folder / f"{CONTROL_TASK}-start-{seed}" / "critic") for seed in seeds]
     known = [c for c in critics if c is not None]

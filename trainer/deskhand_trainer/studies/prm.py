@@ -32,7 +32,8 @@ chosen by trying on labels of the tasks that are trained on; and starts are trie
 in place of 1,293. So these tasks are no longer untouched, and their AUC says what was found before.
 
 FOLDER holds the store and a folder per run: a finished run is not done again, a killed one goes on. A seed of
-"reward" that is done stands beside the results too, and is not done again where FOLDER is not.
+"reward" that is done stands beside the results too, and is not done again where FOLDER is not. An arm whose
+training diverges counts as one that never rises above its start, and the figures say so.
 """
 
 from __future__ import annotations
@@ -55,7 +56,12 @@ from deskhand_trainer.results import Figure, results_file
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.done_elsewhere import DoneElsewhere
 from deskhand_trainer.studies.ladder_curves import read_curve
-from deskhand_trainer.studies.prm_figures import quality_figures, reward_figures, verifier_figures
+from deskhand_trainer.studies.prm_figures import (
+    quality_figures,
+    reward_figures,
+    unimproved,
+    verifier_figures,
+)
 from deskhand_trainer.studies.prm_measuring import measure
 from deskhand_trainer.studies.prm_plan import Plan, reward_settings, verifying
 from deskhand_trainer.studies.publishing import Unknown, made_by, publish
@@ -220,15 +226,21 @@ class PrmStudy:
         labelled = self.runs.run(f"{home}/labels", RunKind.LABEL, labels, start)["metrics"]
         learned = replace(plan.model, labeller=labelled["labeller"], runs=told["labels"].runs)
         model = self.runs.run(f"{home}/model", RunKind.SCORE, asdict(learned), start)["policy_out"]
-        self.runs.run(f"{home}/outcome", RunKind.PPO, outcome, start)
-        self.runs.run(f"{home}/process", RunKind.PPO, process, start, reward_model=model)
+        trained = {
+            "outcome": self.runs.run(f"{home}/outcome", RunKind.PPO, outcome, start, may_diverge=True),
+            "process": self.runs.run(
+                f"{home}/process", RunKind.PPO, process, start, reward_model=model, may_diverge=True
+            ),
+        }
+        lost = {arm: each["diverged"] for arm, each in trained.items() if "diverged" in each}
 
         def compared() -> dict[str, Any]:
-            found = {arm: read_curve(self.runs.store, f"{home}/{arm}") for arm in ("outcome", "process")}
-            return {"metrics": found, "labelled": labelled}
+            curves = {arm: read_curve(self.runs.store, f"{home}/{arm}") for arm in trained}
+            flat = {arm: unimproved([curves[arm], *curves.values()], rung.turns) for arm in lost}
+            return {"metrics": curves | flat, "labelled": labelled, "diverged": lost}
 
         kept = self.runs.kept(f"{home}/compared", compared)
-        found = {name: kept[name] for name in ("metrics", "labelled")}
+        found = {name: kept[name] for name in ("metrics", "labelled", "diverged") if kept.get(name)}
         made = self.runs.made(f"{home}/outcome", f"{home}/process")
         if base is None and not self.runs.only_done:
             self._elsewhere.keep(home, told, found, made)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from statistics import mean
 from typing import Any
@@ -12,7 +12,7 @@ from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.results import Figure
 from deskhand_trainer.student import student_mean
 from deskhand_trainer.studies.of_means import gain_figures, mean_figure
-from deskhand_trainer.studies.publishing import Unknown
+from deskhand_trainer.studies.publishing import Unknown, counted_at_start
 
 COMMAND = "deskhand study prm"
 AUC_GOAL, ECE_GOAL, SPEEDUP_GOAL = ">= 0.9", "<= 0.05", "> 1"
@@ -109,7 +109,7 @@ def reward_figures(
     """Of the arms with and without process reward; none before two seeds are done.
 
     Args:
-        done: by seed, "metrics" the curves of both arms.
+        done: by seed, "metrics" the curves of both arms, and of those that "diverged", how.
         made: day, commit and machine of the arms.
     """
     if len(done) < 2:
@@ -122,6 +122,8 @@ def reward_figures(
     steps = sum(int(done[s]["labelled"]["labelled_steps"]) for s in seeds) / len(seeds)
     each = ", ".join(f"{ratio:.2f}" for ratio in ratios)
     note = f"turns halfway to the better arm's best, outcome alone over with process reward; by seed {each}"
+    lost = {f"{arm} of seed {s}": how for s in seeds for arm, how in done[s].get("diverged", {}).items()}
+    note += counted_at_start(lost)
     lowest = "lower end of the 95 % interval of reward_speedup"
     labelled = "a seed, each gone on from: turns that are not counted"
     return [
@@ -145,6 +147,17 @@ def speedup(outcome: Points, process: Points) -> float:
         return 1.0
     needed = [turns_to(curve, (start + best) / 2) for curve in curves]
     return needed[0] / needed[1]
+
+
+def unimproved(measured: Iterable[Points], turns: float) -> Points:
+    """The curve of an arm whose training diverged: all its turns long it does what it did at first.
+
+    Args:
+        measured: its curve, then that of the other arm, which begins from the same policy.
+        turns: of a whole training.
+    """
+    first = next((curve[0][1] for curve in measured if curve), 0.0)
+    return (0.0, first), (turns, first)
 
 
 def turns_to(curve: Points, success: float) -> float:

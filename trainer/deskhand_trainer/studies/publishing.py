@@ -9,6 +9,9 @@ from typing import Any
 
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 
+DIVERGED = "training diverged"
+"""In the note of every figure that stands on such a training."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unknown:
@@ -39,6 +42,19 @@ def made_by(parts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         "commit": ", ".join(of("commit", ", ")),
         "machine": "; ".join(of("machine", "; ")),
     }
+
+
+def counted_at_start(lost: Mapping[str, Mapping[str, Any]]) -> str:
+    """For the end of a note: trainings that diverged, of which the policy they started from was measured.
+
+    Args:
+        lost: by what they are called, their results' "diverged".
+    """
+    told = [
+        f"{name} after {how['iterations']} iterations ({str(how['reason']).rstrip('.')})"
+        for name, how in lost.items()
+    ]
+    return f"; {DIVERGED}, counted as its start is: {', '.join(told)}" if told else ""
 
 
 def publish(results: Path, found: Sequence[Figure | Unknown]) -> None:

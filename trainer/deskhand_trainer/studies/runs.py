@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ from blake3 import blake3
 from deskhand_flywheel.policies import DESCRIBING
 from deskhand_flywheel.store import Store
 from deskhand_trainer.base import HEADS_FILE
-from deskhand_trainer.errors import RunRefused, TrainerError
+from deskhand_trainer.errors import RunRefused, TrainerError, TrainingDiverged
 from deskhand_trainer.results import current_commit, this_machine
 from deskhand_trainer.run_folder import RunFolder, hold, read_state, write_json
 from deskhand_trainer.runs import RunKind, RunSpec
@@ -51,6 +51,11 @@ class RunFailed(StudyStopped):
         self.kind = kind
         """Name of the error's class."""
         self.reason = reason
+
+    @property
+    def diverged(self) -> bool:
+        """Whether it was its training, and neither the machine nor a mistake in what it was told."""
+        return self.kind == TrainingDiverged.__name__
 
 
 class NotDone(StudyStopped):
@@ -137,6 +142,8 @@ class StudyRuns:
     def work(self, jobs: Iterable[Callable[[], object]], *, workers: int = 1) -> None:
         """Do jobs that call `run`, several at a time.
 
+        Where a training diverges that a job cannot do without, the others are done first.
+
         Raises:
             StudyStopped: a run ended without a result, or another process works at the study; says where.
         """
@@ -146,8 +153,9 @@ class StudyRuns:
             self._stopped.clear()
             pool = ThreadPoolExecutor(workers)
             try:
-                for done in [pool.submit(job) for job in jobs]:
-                    done.result()
+                diverged = [each for each in [pool.submit(job) for job in jobs] if _diverged(each)]
+                for each in diverged:
+                    each.result()
             finally:
                 # a thread between two runs must not begin the next, and a run under way keeps a checkpoint
                 self._stopped.set()
@@ -164,6 +172,7 @@ class StudyRuns:
         policy: str | None,
         *,
         reward_model: str | None = None,
+        may_diverge: bool = False,
     ) -> dict[str, Any]:
         """Make sure a run is finished; its result.
 
@@ -171,6 +180,9 @@ class StudyRuns:
             name: of its folder below the study's.
             policy: id of the one it starts from.
             reward_model: id of the process reward model that pays it; None: the outcome alone does.
+            may_diverge: a training that diverges is finished, too: it comes to the policy it started from,
+                without metrics, and says after how many iterations and why under "diverged". It is not begun
+                again.
 
         Raises:
             StudyStopped: it ended without a result; says where its log is. `RunFailed` where it said why.
@@ -207,7 +219,13 @@ class StudyRuns:
             if found is None and self._stopped.is_set():
                 raise StudyStopped("the study was stopped")
             if found is None:
-                raise _without_result(folder)
+                failure = _without_result(folder)
+                if not (may_diverge and isinstance(failure, RunFailed) and failure.diverged):
+                    raise failure
+                state = read_state(folder)
+                how = {"iterations": 0 if state is None else state.done, "reason": failure.reason}
+                found = {"policy_out": policy, "metrics": {}, "diverged": how}
+                write_json(folder / "result.json", found)
             return found
 
     def made(self, *names: str) -> dict[str, str]:
@@ -251,6 +269,21 @@ class StudyRuns:
                 print(f"  {folder.relative_to(self.folder)}: {state}", file=sys.stderr, flush=True)
         with self._guard:
             self._running.discard(process)
+
+
+def _diverged(job: Future[object]) -> bool:
+    """Whether a job ended because a training diverged.
+
+    Raises:
+        StudyStopped: it ended for another reason.
+    """
+    try:
+        job.result()
+    except RunFailed as failure:
+        if not failure.diverged:
+            raise
+        return True
+    return False
 
 
 def _goes_on(process: subprocess.Popen[bytes]) -> bool:

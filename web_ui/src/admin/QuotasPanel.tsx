@@ -84,7 +84,7 @@ const LABELS: Record<Kind, string> = { tasks: "Tasks", sandboxes: "Sandboxes", b
 const HINTS: Record<Kind, string> = {
   tasks: "queued and running",
   sandboxes: "at once; tasks beyond it wait",
-  bytes: "bytes of the pictures of their episodes, e.g. 50 GB",
+  bytes: "bytes of their episodes' pictures, trees and outputs, e.g. 50 GB",
 };
 
 function EditLimits({ usage, onDone }: { usage: Usage; onDone: () => void }) {

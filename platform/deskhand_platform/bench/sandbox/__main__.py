@@ -1,7 +1,8 @@
 """Sandboxes measured: each kind by itself, beside its peers, and under random deaths.
 
-    deskhand bench sandbox [--only kinds changes leases cdp browsergym vm soak] [--kinds browser desktop …]
-                           [--samples 100] [--repeats 10] [--leases 2000] [--vms] [--results docs/results]
+    deskhand bench sandbox [--only kinds changes leases many cdp browsergym vm soak]
+                           [--kinds browser desktop …] [--samples 100] [--repeats 10] [--most 2048]
+                           [--leases 2000] [--vms] [--results docs/results]
 
 BrowserGym and a bare protocol loop are measured in the same run as we are, in turns. Without --only
 everything is done, VMs and their images included: it takes more than an hour.
@@ -18,6 +19,7 @@ from pathlib import Path
 from deskhand_platform.bench.sandbox.cdp import bench_cdp
 from deskhand_platform.bench.sandbox.changes import bench_changes
 from deskhand_platform.bench.sandbox.kinds import bench_kind, bench_leases
+from deskhand_platform.bench.sandbox.many import bench_many
 from deskhand_platform.bench.sandbox.peers import bench_browsergym
 from deskhand_platform.bench.sandbox.samples import COMMAND
 from deskhand_platform.bench.sandbox.soak import soak
@@ -26,7 +28,7 @@ from deskhand_platform.bench.sandbox.vm import bench_vm
 from deskhand_sandbox.errors import SandboxError
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 
-PARTS = ("kinds", "changes", "leases", "cdp", "browsergym", "vm", "soak")
+PARTS = ("kinds", "changes", "leases", "many", "cdp", "browsergym", "vm", "soak")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--samples", type=int, default=100, help="of each duration (%(default)s)")
     parser.add_argument("--repeats", type=int, default=10, help="beside a peer (%(default)s)")
     parser.add_argument("--builds", type=int, default=3, help="of the VM's image (%(default)s)")
+    parser.add_argument("--most", type=int, default=2048, help="worlds held at once (%(default)s)")
     parser.add_argument("--leases", type=int, default=2000, help="of the soak (%(default)s)")
     parser.add_argument("--deaths", type=float, default=0.05, help="share of leases with one (%(default)s)")
     parser.add_argument("--workers", type=int, default=4, help="leases at a time in the soak (%(default)s)")
@@ -54,10 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--results", type=Path, default=Path("docs/results"), help="folder for the figures")
     options = parser.parse_args(arguments)
     if (
-        min(options.samples, options.repeats, options.leases, options.workers) < 1
+        min(options.samples, options.repeats, options.most, options.leases, options.workers) < 1
         or not 0 <= options.deaths <= 1
     ):
-        parser.error("samples, repeats, leases and workers must be positive, deaths a share")
+        parser.error("samples, repeats, most, leases and workers must be positive, deaths a share")
     if "soak" in options.only and not _soaked(options):
         parser.error("a soak of virtual machines alone wants --vms")
     try:
@@ -82,6 +85,8 @@ async def _measure(options: argparse.Namespace) -> list[Figure]:
         figures += await bench_changes(options.repeats, _say)
     if "leases" in options.only:
         figures += await bench_leases("browser", options.samples)
+    if "many" in options.only:
+        figures += await bench_many(options.most, _say)
     if "cdp" in options.only:
         figures += await bench_cdp(options.repeats, _say)
     if "browsergym" in options.only:

@@ -31,6 +31,7 @@ from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.manager.processes import Process
 from deskhand_sandbox.types import Click, JsonValue
 from deskhand_trainer.results import Figure
+from deskhand_trainer.wilson import wilson
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,6 +99,10 @@ class Tally:
     leases: int = 0
     """Begun."""
     failed: Counter[str] = field(default_factory=Counter[str])
+    spectators: int = 0
+    """Leases in which nothing was to be killed."""
+    spectators_failed: int = 0
+    """Of these: what others' deaths took with them, and what broke by itself."""
     killed: Counter[str] = field(default_factory=Counter[str])
     spared: int = 0
     """Deaths that were to be and were not: nobody of the sort was there, or the lease had failed before."""
@@ -185,6 +190,7 @@ async def _one(
     of = measured(plan.kind, seed=plan.seed)
     x, y = of.click_at
     due = plan.dies
+    tally.spectators += not plan.dies
     try:
         async with client.lease(plan.kind, owner=plan.owner, wait_s=LEASE_S) as sandbox:
             await sandbox.reset(of.task)
@@ -195,6 +201,7 @@ async def _one(
                 await sandbox.act(Click(x=x, y=y))
     except SandboxError as error:
         tally.failed[type(error).__name__] += 1
+        tally.spectators_failed += not plan.dies
         tally.spared += due  # its sandbox died before, of another lease's death
 
 
@@ -237,7 +244,7 @@ def _figures(
     failed = ", ".join(f"{count} {name}" for name, count in sorted(tally.failed.items())) or "none"
     spared = f"; {tally.spared} deaths came to nothing" if tally.spared else ""
     figure = functools.partial(Figure, command=COMMAND, config=config)
-    return [
+    figures = [
         figure(
             name="soak_leases",
             value=float(tally.leases),
@@ -252,5 +259,20 @@ def _figures(
             unit="things",
             goal="<= 0",
             note=f"after the host had ended: {counts(left)}",
+        ),
+    ]
+    if not tally.spectators:
+        return figures
+    note = f"{tally.spectators_failed} of {tally.spectators} leases in which nothing was killed"
+    rate = wilson(tally.spectators_failed, tally.spectators)
+    return [
+        *figures,
+        figure(
+            name="soak_failures_per_1000_episodes",
+            value=round(1000 * rate.value, 3),
+            low=round(1000 * rate.low, 3),
+            high=round(1000 * rate.high, 3),
+            unit="leases",
+            note=f"{note}; what others' deaths took with them among them" if tally.killed else note,
         ),
     ]
