@@ -16,13 +16,13 @@ and this rose; successes learned again beside each iteration's own brought the s
 
 The ten are chosen by a rule, before any PPO: of all tasks of a browser (MiniWoB++, a shop, workflows) or a
 text world that are neither held out nor shown to the base, that ask no user, that take two turns or more and
-allow 25 at most (`base_tasks.CANDIDATES`), those that the base does less than 40 % of but now and then, greedy
-on validation seeds; of these the ten of which most start states have a success among eight sampled tries, for
-what never succeeds teaches PPO nothing.
+allow 25 at most (`base_tasks.CANDIDATES`), those that the base does less than 40 % of but now and then,
+greedy on validation seeds; of these the ten of which most start states have a success among eight sampled
+tries, for what never succeeds teaches PPO nothing.
 
-The workflows are among them since 28 November 2026. They were written then, for learning by doing: small pages
-whose words the base can read and whose ways it has not been taught. Without them eight tries succeeded at six
-of ten starts at most of all but one of the ten, and PPO brought the first of them from .34 to .39.
+The workflows are among them since 28 November 2026. They were written then, for learning by doing: small
+pages whose words the base can read and whose ways it has not been taught. Without them eight tries succeeded
+at six of ten starts at most of all but one of the ten, and PPO brought the first of them from .34 to .39.
 
 FOLDER holds the store and a folder per run: a finished run is not done again, a stopped one goes on. Figures
 of single tasks are written as they come, means over them once all are there. What the results have of the
