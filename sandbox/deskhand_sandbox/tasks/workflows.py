@@ -18,9 +18,12 @@ SIZE_PX = (160, 210)
 TURNS = 10
 """Of an episode; the oracle needs six at most."""
 DESCRIPTIONS: Mapping[str, str] = {
+    "banner": "Answer what lies over a page's foot, then press a button.",
     "cart": "Add some of a list's rows by the buttons beside them.",
+    "colors": "Press every button of a colour.",
     "confirm": "Press a button and say that you are sure.",
     "cycle": "Change a value until it is the one asked for.",
+    "drawer": "Open the menu behind an icon and press one of its items.",
     "folds": "Open every section of a page.",
     "keypad": "Enter a number by its digits.",
     "lock": "Unlock a page, then press a button.",
@@ -32,11 +35,14 @@ DESCRIPTIONS: Mapping[str, str] = {
     "popup": "Close what lies over a page, then press a button.",
     "remove": "Remove some of a list's rows by the buttons beside them.",
     "search": "Search for a word and open what is found.",
+    "section": "Open a section and press the button in it.",
     "slides": "Go on through pictures to the one asked for.",
     "sort": "Sort a table by a column and click its first row.",
+    "steps": "Press buttons of which the next come once one was pressed.",
     "tabs": "Find a button under one of several tabs.",
     "tick": "Tick every box.",
     "times": "Press a button so many times.",
+    "undo": "Press a button, then take it back.",
     "untick": "Untick every box.",
     "wizard": "Make a choice on each of two sheets.",
 }

@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 Play = Callable[[str, int], Awaitable[tuple[Outcome, float, int]]]
 LAST_BUTTON = (
-    "cart", "cycle", "folds", "keypad", "pages", "remove", "slides", "tick", "times", "untick", "wizard",
+    "cart", "colors", "cycle", "folds", "keypad", "pages", "remove", "slides", "tick", "times", "untick", "wizard",
 )  # fmt: skip
-OTHERS_END = ("confirm", "notice", "order", "more", "tabs")
+OTHERS_END = ("confirm", "notice", "order", "more", "steps", "tabs", "undo")
 
 
 async def state(task: Task, sandbox: Sandbox) -> tuple[bool, bool, float]:
@@ -103,16 +103,27 @@ async def test_one_time_too_many_is_lost(sandbox: Sandbox) -> None:
     assert (await state(task, sandbox))[:2] == (True, False)
 
 
-async def test_a_locked_page_does_nothing(sandbox: Sandbox) -> None:
-    task = make_task("workflows/lock", 1)
+@pytest.mark.parametrize("name", ["banner", "lock"])
+async def test_a_page_that_is_locked_or_asks_first_does_nothing(sandbox: Sandbox, name: str) -> None:
+    task = make_task(f"workflows/{name}", 1)
     await sandbox.reset(task)
     facts: Any = await sandbox.evaluate("generated.facts()")
-    for each in facts:
-        if each["role"] == "button":
-            await click(sandbox, each["point"])
+    own = [each["point"] for each in facts if each["role"] == "button"][:4]
+    for point in own:
+        await click(sandbox, point)
     assert await state(task, sandbox) == (False, False, 0.0)
     await work(task, sandbox, 2)
     assert await state(task, sandbox) == (True, True, 1.0)
+
+
+async def test_cookies_answered_otherwise_are_lost(sandbox: Sandbox) -> None:
+    task = make_task("workflows/banner", 1)
+    await sandbox.reset(task)
+    wanted: Any = await sandbox.evaluate("generated.next().click")
+    facts: Any = await sandbox.evaluate("generated.facts()")
+    (other,) = [each["point"] for each in facts[-2:] if each["point"] != wanted]
+    await click(sandbox, other)
+    assert await state(task, sandbox) == (True, False, 0.0)
 
 
 async def test_a_wrong_digit_can_be_taken_back(sandbox: Sandbox) -> None:

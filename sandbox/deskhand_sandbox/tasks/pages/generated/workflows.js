@@ -8,6 +8,68 @@
 //   room: pixels it grows by in height.
 
 const WORKFLOWS = {
+  /** What lies over the foot of a page, to be answered before the page works. */
+  banner: (stage) => {
+    const { draw, make, place, end } = stage, verbs = ["Accept", "Reject"], verb = draw.pick(verbs);
+    let answered = false;
+    const [wanted] = buttons(stage, 4, () => end(true), () => answered);
+    const note = make.make("div", place, "note", `${draw.pick(["Cookies", "This page has cookies"])} `);
+    const made = draw.random.shuffled(verbs).map((name) => [name, plain(make, note, name)]);
+    for (const [name, { element }] of made) {
+      element.style.color = "var(--ink)";
+      element.addEventListener("click", () => {
+        if (name !== verb) return end(false);
+        answered = true;
+        note.remove();
+      });
+    }
+    return {
+      words: `${verb} the cookies and press ${wanted.name}`,
+      steps: 1,
+      met: () => Number(answered),
+      next: () => (answered ? wanted : made.find(([name]) => name === verb)[1]),
+      ends: true,
+      room: 4 * draw.look.size,
+    };
+  },
+
+  /** All buttons of a colour; a pressed one is gone. */
+  colors: ({ draw, make, place, end }) => {
+    const [tone, ...others] = draw.random.shuffled(["red", "green", "blue", "yellow", "purple"]);
+    const number = draw.between(2, 3), row = make.make("div", place, "row"), pressed = new Set();
+    const tones = draw.random.shuffled([...some(number, () => tone), ...others.slice(0, 5 - number)]);
+    const all = tones.map((each) => make.button(row, draw.label(1, 7), { tone: each }));
+    const wanted = all.filter((each) => each.tone === tone);
+    for (const each of all) {
+      each.element.addEventListener("click", () => {
+        if (each.tone !== tone) return end(false);
+        each.element.style.visibility = "hidden";
+        pressed.add(each);
+      });
+    }
+    return {
+      words: `Press every ${tone} button`,
+      steps: number,
+      met: () => pressed.size,
+      next: () => wanted.find((each) => !pressed.has(each)) ?? null,
+    };
+  },
+
+  /** A menu behind an icon, and one of its items. */
+  drawer: ({ draw, make, place, end }) => {
+    const icon = make.icon(make.make("div", place, "row"), "menu"), open = sheets(make, place, 1);
+    const rows = column(draw, make, open.all[0], 4), wanted = draw.random.below(4);
+    icon.element.addEventListener("click", () => open.show(0));
+    open.each([rows], (_, index) => end(index === wanted));
+    return {
+      words: `Open the menu and press ${rows[wanted].name}`,
+      steps: 1,
+      met: () => Number(open.at() === 0),
+      next: () => (open.at() === 0 ? rows[wanted] : icon),
+      ends: true,
+    };
+  },
+
   /** Leaf through pages until the asked one is there. */
   pages: ({ draw, make, place }) => {
     const last = draw.between(4, 6), wanted = draw.between(2, 4);
@@ -116,6 +178,61 @@ const WORKFLOWS = {
       met: () => Math.max(0, steps - shut().length),
       next: () => shut()[0] ?? null,
       room: steps * (1.25 * draw.look.size + draw.look.gap + 1),
+    };
+  },
+
+  /** A part that folds away, and a button in it. */
+  section: ({ draw, make, place, end }) => {
+    const rows = [], inside = (body) => rows.push(column(draw, make, body, 1)[0]);
+    const all = some(3, () => make.fold(place, draw.label(1, 9), inside));
+    const shut = [0, 1, 2].filter((index) => all[index].state() === "closed");
+    if (!shut.length) return null;
+    const wanted = draw.pick(shut), open = () => all[wanted].state() === "open";
+    rows.forEach((each, index) => each.element.addEventListener("click", () => end(index === wanted)));
+    return {
+      words: `Open ${all[wanted].name} and press ${rows[wanted].name}`,
+      steps: 1,
+      met: () => Number(open()),
+      next: () => (open() ? rows[wanted] : all[wanted]),
+      ends: true,
+      room: shut.length * (1.25 * draw.look.size + 2 * draw.look.pad[0] + 6),
+    };
+  },
+
+  /** Buttons of which the next come once one was pressed. */
+  steps: ({ draw, make, place, end }) => {
+    const number = draw.between(2, 3), open = sheets(make, place, number, 0);
+    const rows = open.all.map((sheet) => column(draw, make, sheet)), wanted = rows.map((row) => draw.pick(row));
+    open.each(rows, (at, index) => {
+      const right = rows[at][index] === wanted[at];
+      if (!right || at === number - 1) return end(right);
+      open.show(at + 1);
+    });
+    return {
+      words: `Press ${wanted.map((each) => each.name).join(", then ")}`,
+      steps: number - 1,
+      met: () => open.at(),
+      next: () => wanted[open.at()],
+      ends: true,
+    };
+  },
+
+  /** A button, and the one that takes it back. */
+  undo: (stage) => {
+    const { draw, make, place, end } = stage;
+    let pressed = false;
+    const [wanted] = buttons(stage, 4, () => {
+      pressed = true;
+      wanted.element.style.visibility = "hidden";
+    });
+    const back = plain(make, make.make("div", place, "row"), draw.pick(["Undo", "Take back"]));
+    back.element.addEventListener("click", () => pressed && end(true));
+    return {
+      words: `Press ${wanted.name}, then undo it`,
+      steps: 1,
+      met: () => Number(pressed),
+      next: () => (pressed ? back : wanted),
+      ends: true,
     };
   },
 
