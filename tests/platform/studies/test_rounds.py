@@ -20,7 +20,7 @@ from deskhand_platform.states import WorkState
 from deskhand_platform.studies.rounds import PRESET, SEED_SPACING, WORK, RoundsStudy, main
 from deskhand_platform.studies.rounds_figures import rounds_figures
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
-from deskhand_trainer.studies.base_tasks import CANDIDATES, train_tasks
+from deskhand_trainer.studies.base_tasks import CANDIDATES, NEVER_SHOWN, train_tasks
 from deskhand_trainer.studies.runs import StudyDiffers, StudyRuns
 
 TASKS = ("miniwob/one", "miniwob/two")
@@ -62,7 +62,7 @@ def test_no_gain_is_shown_as_missed() -> None:
 def test_its_rounds_are_about_every_task_the_model_was_shown(tmp_path: Path) -> None:
     study = RoundsStudy(tmp_path, rounds=3, changed={})
     assert study.tasks == train_tasks()
-    assert not {*study.tasks} & {*HELD_OUT_TASKS, *CANDIDATES}
+    assert not {*study.tasks} & {*HELD_OUT_TASKS, *NEVER_SHOWN, *CANDIDATES}
     assert {name for name in WORK if getattr(study.config, name) is not None} == set(WORK)
     # whatever the environment says, the study's episodes go into no other store
     assert study.settings.db_url.startswith(f"sqlite+aiosqlite:///{tmp_path}")

@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 Play = Callable[[str, int], Awaitable[tuple[Outcome, float, int]]]
 LAST_BUTTON = (
-    "cart", "colors", "cycle", "folds", "keypad", "pages", "remove", "slides", "tick", "times", "untick", "wizard",
+    "cart", "colors", "cycle", "folds", "keypad", "pages", "remove", "slides", "tick", "times", "untick",
+    "wizard",
 )  # fmt: skip
 OTHERS_END = ("confirm", "notice", "order", "more", "steps", "tabs", "undo")
 

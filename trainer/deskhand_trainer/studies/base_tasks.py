@@ -12,100 +12,24 @@ from deskhand_trainer.studies.base_figures import task_figure_name
 
 CANDIDATE, LEARNABLE = "candidate", "learnable"
 """The parts in which candidates are measured: greedy, and by whether one of several tries succeeds."""
-CANDIDATES = (
-    *(
-        f"miniwob/{name}"
-        for name in (
-            "ascending-numbers",
-            "book-flight",
-            "book-flight-nodelay",
-            "button-delay",
-            "choose-date",
-            "choose-date-medium",
-            "choose-date-nodelay",
-            "choose-list",
-            "circle-center",
-            "click-button-sequence",
-            "click-checkboxes",
-            "click-checkboxes-large",
-            "click-checkboxes-soft",
-            "click-collapsible",
-            "click-collapsible-2",
-            "click-collapsible-2-nodelay",
-            "click-collapsible-nodelay",
-            "click-menu-2",
-            "click-option",
-            "click-pie",
-            "click-pie-nodelay",
-            "click-shades",
-            "copy-paste",
-            "copy-paste-2",
-            "daily-calendar",
-            "drag-circle",
-            "drag-cube",
-            "drag-items",
-            "drag-items-grid",
-            "drag-shapes",
-            "drag-shapes-2",
-            "drag-single-shape",
-            "drag-sort-numbers",
-            "draw-circle",
-            "draw-line",
-            "email-inbox",
-            "email-inbox-delete",
-            "email-inbox-forward-nl",
-            "email-inbox-forward-nl-turk",
-            "email-inbox-important",
-            "email-inbox-nl-turk",
-            "email-inbox-noscroll",
-            "email-inbox-reply",
-            "email-inbox-star-reply",
-            "find-midpoint",
-            "form-sequence",
-            "form-sequence-3",
-            "generate-number",
-            "highlight-text-2",
-            "hot-cold",
-            "hover-shape",
-            "login-user-popup",
-            "multi-orderings",
-            "number-checkboxes",
-            "order-food",
-            "phone-book",
-            "read-table-2",
-            "resize-textarea",
-            "right-angle",
-            "scroll-text",
-            "scroll-text-2",
-            "search-engine",
-            "sign-agreement",
-            "simon-says",
-            "social-media",
-            "social-media-all",
-            "terminal",
-            "text-editor",
-            "tic-tac-toe",
-            "use-autocomplete",
-            "use-autocomplete-nodelay",
-            "use-colorwheel",
-            "use-colorwheel-2",
-            "use-slider",
-            "use-slider-2",
-            "use-spinner",
-            "visual-addition",
-        )
-    ),
-    "store/buy",
-    "store/buy-text",
-    "worlds/chain",
-    "worlds/frozen-lake-4x4",
-    "worlds/frozen-lake-4x4-slippery",
-    "worlds/sokoban-6x6-1",
-    "worlds/tic-tac-toe",
-    *workflows.PROVEN,
+CANDIDATES = workflows.PROVEN
+"""Tasks of several turns of which the base was shown nothing: no demonstration, and no page like theirs."""
+NEVER_SHOWN = tuple(
+    f"miniwob/{name}"
+    for name in (
+        "ascending-numbers",
+        "choose-list",
+        "click-button-sequence",
+        "click-checkboxes",
+        "click-checkboxes-large",
+        "click-collapsible",
+        "click-collapsible-2",
+        "click-collapsible-2-nodelay",
+        "click-collapsible-nodelay",
+        "click-option",
+    )
 )
-"""Tasks of a browser or a text world that take two turns or more and allow 25 at most, that ask no user, that
-are not held out, and that have no demonstrations and no page among those of the base."""
+"""MiniWoB++ tasks with an oracle that the base was shown nothing of either, less those held out for good."""
 TEN = 10
 BELOW = 0.4
 """Greedy success that none of the ten has before PPO."""
@@ -114,19 +38,13 @@ BELOW = 0.4
 def train_tasks() -> tuple[str, ...]:
     """MiniWoB++ tasks the base was shown demonstrations of."""
     miniwob = [task for task in oracle_tasks() if task.startswith("miniwob/")]
-    return tuple(task for task in miniwob if task not in HELD_OUT_TASKS and task not in CANDIDATES)
-
-
-def never_shown_tasks() -> tuple[str, ...]:
-    """MiniWoB++ tasks with an oracle that the base was shown nothing of, less those held out for good."""
-    return tuple(task for task in oracle_tasks() if task.startswith("miniwob/") and task in CANDIDATES)
+    return tuple(task for task in miniwob if task not in HELD_OUT_TASKS and task not in NEVER_SHOWN)
 
 
 def done_seldom(figures: Sequence[Figure], policy: str) -> tuple[str, ...]:
-    """Candidates that a policy does now and then, but less often than `BELOW`, greedy; none where one was not
-    measured."""
+    """Candidates that a policy does less often than `BELOW`, greedy; none where one was not measured."""
     rates = _rates(CANDIDATE, CANDIDATES, figures, policy)
-    return tuple(task for task, rate in rates.items() if 0 < rate < BELOW)
+    return tuple(task for task, rate in rates.items() if rate < BELOW)
 
 
 def the_ten(figures: Sequence[Figure], policy: str) -> tuple[str, ...]:
