@@ -46,7 +46,18 @@ DESCRIPTIONS: Mapping[str, str] = {
     "untick": "Untick every box.",
     "wizard": "Make a choice on each of two sheets.",
 }
-PROVEN = tuple(f"{FAMILY}/{name}" for name in DESCRIPTIONS)
+LONG = "-long"
+LONGER: Mapping[str, str] = {
+    "cart": "Add three of a list's rows by the buttons beside them.",
+    "confirm": "Press a button and say twice that you are sure.",
+    "drawer": "Open the menu behind an icon, one of its menus, and press an item.",
+    "order": "Press four buttons one after another.",
+    "popup": "Close three or four messages that lie over a page, then press a button.",
+    "section": "Open two sections and press the button in each.",
+    "steps": "Press four buttons of which the next come once one was pressed.",
+}
+"""Those that there are with more steps, under their name and `LONG`."""
+PROVEN = tuple(sorted(f"{FAMILY}/{name}" for name in (*DESCRIPTIONS, *(f"{name}{LONG}" for name in LONGER))))
 """Tasks with an oracle: all of them."""
 
 
@@ -57,6 +68,11 @@ def task_ids() -> tuple[str, ...]:
 
 def make(task_id: str, seed: int) -> Task:
     """One start state of a task of `task_ids()`."""
-    name = task_id.removeprefix(f"{FAMILY}/")
-    drawn = Drawn(options={"task": "work", "workflow": name}, turns=TURNS, description=DESCRIPTIONS[name])
+    called = task_id.removeprefix(f"{FAMILY}/")
+    name, long = called.removesuffix(LONG), called.endswith(LONG)
+    drawn = Drawn(
+        options={"task": "work", "workflow": name, **({"long": True} if long else {})},
+        turns=TURNS,
+        description=(LONGER if long else DESCRIPTIONS)[name],
+    )
     return page_task(task_id, seed, drawn, SIZE_PX)

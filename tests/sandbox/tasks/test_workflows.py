@@ -18,10 +18,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 Play = Callable[[str, int], Awaitable[tuple[Outcome, float, int]]]
 LAST_BUTTON = (
-    "cart", "colors", "cycle", "folds", "keypad", "pages", "remove", "slides", "tick", "times", "untick",
-    "wizard",
+    "cart", "cart-long", "colors", "cycle", "folds", "keypad", "pages", "remove", "slides", "tick", "times",
+    "untick", "wizard",
 )  # fmt: skip
-OTHERS_END = ("confirm", "notice", "order", "more", "steps", "tabs", "undo")
+OTHERS_END = (
+    "confirm", "confirm-long", "more", "notice", "order", "order-long", "steps", "steps-long", "tabs", "undo",
+)  # fmt: skip
 
 
 async def state(task: Task, sandbox: Sandbox) -> tuple[bool, bool, float]:

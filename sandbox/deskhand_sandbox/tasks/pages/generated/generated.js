@@ -103,11 +103,11 @@ const generated = (() => {
   }
 
   /** A small page of work in several turns (`workflows.js`). */
-  function workOn(draw, { workflow }) {
+  function workOn(draw, { workflow, long }) {
     const main = blank(draw), make = widgets(draw, things);
     const met = () => Math.min(flow.steps, Math.max(0, flow.met()));
     const last = (right) => end(right && met() === flow.steps);
-    const flow = WORKFLOWS[workflow]({ draw, make, place: make.make("div", main), end: last });
+    const flow = WORKFLOWS[workflow]({ draw, make, place: make.make("div", main), end: last, long });
     if (!flow) return null;
     const ending = flow.ends ? null : make.button(make.make("div", main, "row"), draw.pick(ENDINGS), {
       tone: "",
@@ -129,8 +129,8 @@ const generated = (() => {
   const MAKERS = { press, fill: fillIn, work: workOn };
 
   return {
-    /** options: task "press" (by: a kind of description, or any), "fill" (goals: how many) or "work" (workflow); and
-     * split. */
+    /** options: task "press" (by: a kind of description, or any), "fill" (goals: how many) or "work" (workflow,
+     * long); split. */
     async start(seed, options) {
       done = won = false;
       taken = 0;

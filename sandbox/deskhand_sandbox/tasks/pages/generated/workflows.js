@@ -1,6 +1,7 @@
 "use strict";
 // Work of several turns on one small page: what is to be done next shows only once the step before is done.
-// Each maker puts its things into a place and returns, or null where what was drawn will not do:
+// Each maker puts its things into a place, more of them where it is to be long, and returns, or null where what was
+// drawn will not do:
 //   words: what is asked for, to which the page's last button is added where there is one;
 //   steps, met(): how many there are before the one that ends the task, and how many of them are done;
 //   next(): the thing to click, or the action, of the next step; null: only the last button is left;
@@ -55,17 +56,23 @@ const WORKFLOWS = {
     };
   },
 
-  /** A menu behind an icon, and one of its items. */
-  drawer: ({ draw, make, place, end }) => {
-    const icon = make.icon(make.make("div", place, "row"), "menu"), open = sheets(make, place, 1);
-    const rows = column(draw, make, open.all[0], 4), wanted = draw.random.below(4);
+  /** A menu behind an icon, and one of its items; where it is long, a menu behind each of these. */
+  drawer: ({ draw, make, place, end, long }) => {
+    const icon = make.icon(make.make("div", place, "row"), "menu"), open = sheets(make, place, long ? 4 : 1);
+    const rows = open.all.map((sheet, index) => column(draw, make, sheet, index || long ? 3 : 4));
+    const path = [draw.random.below(rows[0].length), ...(long ? [draw.random.below(3)] : [])];
+    const wanted = long ? rows[path[0] + 1][path[1]] : rows[0][path[0]];
     icon.element.addEventListener("click", () => open.show(0));
-    open.each([rows], (_, index) => end(index === wanted));
+    open.each(rows, (at, index) => (long && at === 0 ? open.show(index + 1) : end(rows[at][index] === wanted)));
+    const deep = () => (open.at() === null ? 0 : long && open.at() === path[0] + 1 ? 2 : 1);
+    const way = [icon, rows[0][path[0]], ...(long ? [wanted] : [])];
     return {
-      words: `Open the menu and press ${rows[wanted].name}`,
-      steps: 1,
-      met: () => Number(open.at() === 0),
-      next: () => (open.at() === 0 ? rows[wanted] : icon),
+      words: long
+        ? `Open the menu, then ${rows[0][path[0]].name}, and press ${wanted.name}`
+        : `Open the menu and press ${wanted.name}`,
+      steps: way.length - 1,
+      met: () => deep(),
+      next: () => (open.at() > 0 && deep() < 2 ? icon : way[deep()]),
       ends: true,
     };
   },
@@ -89,31 +96,38 @@ const WORKFLOWS = {
     };
   },
 
-  /** A button, and the question whether one is sure. */
+  /** A button, and the question whether one is sure; where it is long, one question more. */
   confirm: (stage) => {
-    const { draw, make, end } = stage;
-    const yes = draw.pick(["Yes", "OK", "Continue", "Sure"]), no = draw.pick(["No", "Cancel", "Back", "Stop"]);
-    const names = draw.random.shuffled([yes, no]);
-    let sure = null;
-    const [wanted] = buttons(stage, 3, () => {
-      const answers = make.dialog("Are you sure?", "", names);
-      answers.forEach((each, index) => each.element.addEventListener("click", () => end(names[index] === yes)));
-      sure = answers[names.indexOf(yes)];
+    const { draw, make, end, long } = stage, asked = [];
+    const questions = some(long ? 2 : 1, (index) => {
+      const yes = draw.pick(["Yes", "OK", "Continue", "Sure"]), no = draw.pick(["No", "Cancel", "Back", "Stop"]);
+      return { words: ["Are you sure?", "Really?"][index], yes, names: draw.random.shuffled([yes, no]) };
     });
+    const ask = () => {
+      const { words, yes, names } = questions[asked.length];
+      const answers = make.dialog(words, "", names), last = asked.length === questions.length - 1;
+      asked.push(answers[names.indexOf(yes)]);
+      answers.forEach((each, index) => each.element.addEventListener("click", () => {
+        const right = names[index] === yes;
+        if (!right || last) return end(right);
+        ask();
+      }));
+    };
+    const [wanted] = buttons(stage, 3, ask);
     return {
       words: `Press ${wanted.name} and confirm it`,
-      steps: 1,
-      met: () => Number(sure !== null),
-      next: () => sure ?? wanted,
+      steps: questions.length,
+      met: () => asked.length,
+      next: () => asked.at(-1) ?? wanted,
       ends: true,
     };
   },
 
   /** Messages in front of what is asked for. */
   popup: (stage) => {
-    const { draw, make, end } = stage;
+    const { draw, make, end, long } = stage;
     const [wanted] = buttons(stage, 4, () => end(true));
-    const number = draw.between(1, 2), shut = [];
+    const number = long ? draw.between(3, 4) : draw.between(1, 2), shut = [];
     let closed = 0;
     for (let i = 0; i < number; i++) {
       const name = draw.pick(["Close", "Got it", "Later", "Dismiss"]);
@@ -144,9 +158,9 @@ const WORKFLOWS = {
   },
 
   /** Buttons one after another; a pressed one is gone. */
-  order: ({ draw, make, place, end }) => {
-    const number = draw.between(2, 3), row = make.make("div", place, "row");
-    const all = some(4, () => make.button(row, draw.label(1, 8)));
+  order: ({ draw, make, place, end, long }) => {
+    const number = long ? 4 : draw.between(2, 3), row = make.make("div", place, "row");
+    const all = some(long ? 5 : 4, () => make.button(row, draw.label(1, 8)));
     const wanted = draw.random.shuffled(all).slice(0, number);
     let pressed = 0;
     for (const each of all) {
@@ -181,27 +195,36 @@ const WORKFLOWS = {
     };
   },
 
-  /** A part that folds away, and a button in it. */
-  section: ({ draw, make, place, end }) => {
+  /** A part that folds away, and a button in it; where it is long, two of them. */
+  section: ({ draw, make, place, end, long }) => {
     const rows = [], inside = (body) => rows.push(column(draw, make, body, 1)[0]);
     const all = some(3, () => make.fold(place, draw.label(1, 9), inside));
-    const shut = [0, 1, 2].filter((index) => all[index].state() === "closed");
-    if (!shut.length) return null;
-    const wanted = draw.pick(shut), open = () => all[wanted].state() === "open";
-    rows.forEach((each, index) => each.element.addEventListener("click", () => end(index === wanted)));
+    const shut = [0, 1, 2].filter((index) => all[index].state() === "closed"), number = long ? 2 : 1;
+    if (shut.length < number) return null;
+    const wanted = long ? draw.random.shuffled(shut).slice(0, number) : [draw.pick(shut)];
+    const open = (index) => all[index].state() === "open";
+    let pressed = 0;
+    rows.forEach((each, index) => each.element.addEventListener("click", () => {
+      const right = index === wanted[pressed];
+      if (!right || pressed === number - 1) return end(right);
+      each.element.style.visibility = "hidden";
+      pressed++;
+    }));
+    const told = ([first, ...more]) => [`Open ${first[0]} and press ${first[1]}`, ...more.map((each) =>
+      `then open ${each[0]} and press ${each[1]}`)].join(", ");
     return {
-      words: `Open ${all[wanted].name} and press ${rows[wanted].name}`,
-      steps: 1,
-      met: () => Number(open()),
-      next: () => (open() ? rows[wanted] : all[wanted]),
+      words: told(wanted.map((index) => [all[index].name, rows[index].name])),
+      steps: 2 * number - 1,
+      met: () => wanted.filter(open).length + pressed,
+      next: () => (open(wanted[pressed]) ? rows[wanted[pressed]] : all[wanted[pressed]]),
       ends: true,
       room: shut.length * (1.25 * draw.look.size + 2 * draw.look.pad[0] + 6),
     };
   },
 
   /** Buttons of which the next come once one was pressed. */
-  steps: ({ draw, make, place, end }) => {
-    const number = draw.between(2, 3), open = sheets(make, place, number, 0);
+  steps: ({ draw, make, place, end, long }) => {
+    const number = long ? 4 : draw.between(2, 3), open = sheets(make, place, number, 0);
     const rows = open.all.map((sheet) => column(draw, make, sheet)), wanted = rows.map((row) => draw.pick(row));
     open.each(rows, (at, index) => {
       const right = rows[at][index] === wanted[at];
@@ -511,13 +534,13 @@ function ticked({ draw, make, place }, on) {
 }
 
 /** Rows of a name and a button each, some of which are to be pressed, each once; another ends the task. */
-function rowsPressed({ draw, make, place, end }, verb, button, after) {
+function rowsPressed({ draw, make, place, end, long }, verb, button, after) {
   const all = some(4, () => {
     const line = make.make("div", place, "field"), name = draw.label(1, 9);
     make.make("span", line, "name", name);
     return { line, name, thing: button(line) };
   });
-  const wanted = draw.random.shuffled(all).slice(0, draw.between(1, 2)), pressed = new Set();
+  const wanted = draw.random.shuffled(all).slice(0, long ? 3 : draw.between(1, 2)), pressed = new Set();
   for (const each of all) {
     each.thing.element.addEventListener("click", () => {
       if (!wanted.includes(each) || pressed.has(each)) return end(false);
@@ -526,7 +549,7 @@ function rowsPressed({ draw, make, place, end }, verb, button, after) {
     });
   }
   return {
-    words: `${verb} ${wanted.map((each) => each.name).join(" and ")}`,
+    words: `${verb} ${listed(wanted.map((each) => each.name))}`,
     steps: wanted.length,
     met: () => pressed.size,
     next: () => wanted.find((each) => !pressed.has(each))?.thing ?? null,
