@@ -210,10 +210,9 @@ const WORKFLOWS = {
       each.element.style.visibility = "hidden";
       pressed++;
     }));
-    const told = ([first, ...more]) => [`Open ${first[0]} and press ${first[1]}`, ...more.map((each) =>
-      `then open ${each[0]} and press ${each[1]}`)].join(", ");
+    const told = wanted.map((index) => `${all[index].name} and press ${rows[index].name}`);
     return {
-      words: told(wanted.map((index) => [all[index].name, rows[index].name])),
+      words: `Open ${told.join(", then open ")}`,
       steps: 2 * number - 1,
       met: () => wanted.filter(open).length + pressed,
       next: () => (open(wanted[pressed]) ? rows[wanted[pressed]] : all[wanted[pressed]]),
