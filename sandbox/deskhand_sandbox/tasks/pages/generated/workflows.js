@@ -71,7 +71,7 @@ const WORKFLOWS = {
         ? `Open the menu, then ${rows[0][path[0]].name}, and press ${wanted.name}`
         : `Open the menu and press ${wanted.name}`,
       steps: way.length - 1,
-      met: () => deep(),
+      met: deep,
       next: () => (open.at() > 0 && deep() < 2 ? icon : way[deep()]),
       ends: true,
     };
