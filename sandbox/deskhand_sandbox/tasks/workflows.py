@@ -1,6 +1,6 @@
 """Work of several turns on small pages drawn from a seed: what is next shows once the step before is done.
 
-The pages are those of `deskhand_sandbox.tasks.generated`, with `workflows.js`. The base model of the package
+The pages are those of `deskhand_sandbox.tasks.generated`, with `workflows.js` and `chains.js`. The base model of the package
 is trained on none of them: they are for learning by doing.
 """
 
@@ -18,20 +18,27 @@ SIZE_PX = (160, 210)
 TURNS = 10
 """Of an episode; the oracle needs six at most."""
 DESCRIPTIONS: Mapping[str, str] = {
+    "approve": "Press two buttons and say of each that you are sure.",
     "banner": "Answer what lies over a page's foot, then press a button.",
     "cart": "Add some of a list's rows by the buttons beside them.",
     "colors": "Press every button of a colour.",
     "confirm": "Press a button and say that you are sure.",
     "cycle": "Change a value until it is the one asked for.",
     "drawer": "Open the menu behind an icon and press one of its items.",
+    "folders": "Open a folder in a folder in a folder in a folder.",
     "folds": "Open every section of a page.",
+    "inbox": "Open two mails and answer, file or delete each.",
+    "instead": "Press a button, take it back and press another.",
+    "interrupt": "Press buttons and close the messages that come between.",
     "keypad": "Enter a number by its digits.",
     "lock": "Unlock a page, then press a button.",
     "menu": "Open a menu and press one of its items.",
+    "menus": "Open two menus and press an item of each.",
     "more": "Have more rows shown until the one to press is there.",
     "notice": "Press a button and close the message that comes of it.",
     "order": "Press buttons one after another.",
     "pages": "Leaf through pages to the one asked for.",
+    "panels": "Press a button under each of two tabs.",
     "popup": "Close what lies over a page, then press a button.",
     "remove": "Remove some of a list's rows by the buttons beside them.",
     "search": "Search for a word and open what is found.",
@@ -39,6 +46,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "slides": "Go on through pictures to the one asked for.",
     "sort": "Sort a table by a column and click its first row.",
     "steps": "Press buttons of which the next come once one was pressed.",
+    "survey": "Answer questions one after another.",
     "tabs": "Find a button under one of several tabs.",
     "tick": "Tick every box.",
     "times": "Press a button so many times.",

@@ -102,7 +102,7 @@ const generated = (() => {
     };
   }
 
-  /** A small page of work in several turns (`workflows.js`). */
+  /** A small page of work in several turns (`workflows.js`, `chains.js`). */
   function workOn(draw, { workflow, long }) {
     const main = blank(draw), make = widgets(draw, things);
     const met = () => Math.min(flow.steps, Math.max(0, flow.met()));
