@@ -1,7 +1,7 @@
 """Work of several turns on small pages drawn from a seed: what is next shows once the step before is done.
 
-The pages are those of `deskhand_sandbox.tasks.generated`, with `workflows.js` and `chains.js`. The base model of the package
-is trained on none of them: they are for learning by doing.
+The pages are those of `deskhand_sandbox.tasks.generated`, with `workflows.js` and `chains.js`. The base model
+of the package is trained on none of them: they are for learning by doing.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ TURNS = 10
 """Of an episode; the oracle needs six at most."""
 DESCRIPTIONS: Mapping[str, str] = {
     "approve": "Press two buttons and say of each that you are sure.",
+    "ask": "Answer two questions, then press a button.",
     "banner": "Answer what lies over a page's foot, then press a button.",
     "cart": "Add some of a list's rows by the buttons beside them.",
     "colors": "Press every button of a colour.",
     "confirm": "Press a button and say that you are sure.",
     "cycle": "Change a value until it is the one asked for.",
     "drawer": "Open the menu behind an icon and press one of its items.",
+    "file": "Open a file in a folder and say that you are sure.",
     "folders": "Open a folder in a folder in a folder in a folder.",
     "folds": "Open every section of a page.",
     "inbox": "Open two mails and answer, file or delete each.",
@@ -32,6 +34,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "interrupt": "Press buttons and close the messages that come between.",
     "keypad": "Enter a number by its digits.",
     "lock": "Unlock a page, then press a button.",
+    "mail": "Open a mail and answer it, file it, forward it or delete it.",
     "menu": "Open a menu and press one of its items.",
     "menus": "Open two menus and press an item of each.",
     "more": "Have more rows shown until the one to press is there.",

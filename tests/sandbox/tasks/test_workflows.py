@@ -22,7 +22,8 @@ LAST_BUTTON = (
     "untick", "wizard",
 )  # fmt: skip
 OTHERS_END = (
-    "approve", "confirm", "confirm-long", "folders", "instead", "interrupt", "more", "notice", "order", "order-long", "steps", "steps-long", "tabs", "undo",
+    "approve", "ask", "confirm", "confirm-long", "file", "folders", "instead", "interrupt", "mail", "more",
+    "notice", "order", "order-long", "steps", "steps-long", "survey", "tabs", "undo",
 )  # fmt: skip
 
 

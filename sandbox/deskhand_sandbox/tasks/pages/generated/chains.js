@@ -30,6 +30,41 @@ Object.assign(WORKFLOWS, {
     };
   },
 
+  /** Questions one after another, each with the answer asked for, and a button of the page behind them. */
+  ask: (stage) => {
+    const [wanted] = buttons(stage, 4, () => stage.end(true)), questions = asking(stage, 2);
+    return {
+      words: `Answer ${questions.wanted.join(", then ")}, and press ${wanted.name}`,
+      steps: 2,
+      met: questions.met,
+      next: () => questions.next() ?? wanted,
+      ends: true,
+    };
+  },
+
+  /** A file in a folder, and the question whether one is sure of it. */
+  file: (stage) => {
+    const { draw, make, place, end } = stage, open = sheets(make, place, 2, 0);
+    const rows = open.all.map((sheet) => make.list(sheet, some(3, () => draw.label(1, 9))));
+    const wanted = rows.map((row) => draw.pick(row)), [yes, no] = draw.pick([["Yes", "No"], ["OK", "Cancel"]]);
+    const names = draw.random.shuffled([yes, no]);
+    let sure = null;
+    open.each(rows, (at, index) => {
+      if (rows[at][index] !== wanted[at]) return end(false);
+      if (at === 0) return open.show(1);
+      const answers = make.dialog("Open this file?", "", names);
+      sure = answers[names.indexOf(yes)];
+      for (const answer of answers) answer.element.addEventListener("click", () => end(answer === sure));
+    });
+    return {
+      words: `Open ${wanted.map((each) => each.name).join(", then ")}, and confirm it`,
+      steps: 2,
+      met: () => open.at() + Number(sure !== null),
+      next: () => sure ?? wanted[open.at()],
+      ends: true,
+    };
+  },
+
   /** Folders in folders; another than the one asked for is the end. */
   folders: ({ draw, make, place, end }) => {
     const open = sheets(make, place, 4, 0);
@@ -111,6 +146,29 @@ Object.assign(WORKFLOWS, {
     };
   },
 
+  /** A mail to be opened, and what to do with it. */
+  mail: ({ draw, make, place, end }) => {
+    const open = sheets(make, place, 2, 0), mails = make.list(open.all[0], some(4, () => draw.word(9)));
+    const title = make.heading(open.all[1], ""), row = make.make("div", open.all[1], "row"), wanted = draw.pick(mails);
+    const [verb, ...others] = draw.random.shuffled(["Reply", "Archive", "Delete", "Forward"]);
+    const verbs = draw.random.shuffled([verb, ...others.slice(0, 2)]).map((name) => [name, plain(make, row, name)]);
+    for (const mail of mails) {
+      mail.element.addEventListener("click", () => {
+        if (mail !== wanted) return end(false);
+        title.element.textContent = mail.name;
+        open.show(1);
+      });
+    }
+    for (const [name, { element }] of verbs) element.addEventListener("click", () => end(name === verb));
+    return {
+      words: `Open the mail of ${wanted.name} and press ${verb}`,
+      steps: 1,
+      met: open.at,
+      next: () => (open.at() ? verbs.find(([name]) => name === verb)[1] : wanted),
+      ends: true,
+    };
+  },
+
   /** Two of a bar's menus, and an item of each. */
   menus: (stage) => {
     const { draw, make, place } = stage, bar = make.make("div", place, "row");
@@ -127,26 +185,15 @@ Object.assign(WORKFLOWS, {
   },
 
   /** Questions one after another, each with the answer asked for. */
-  survey: ({ draw, make, place, end }) => {
-    const questions = some(draw.between(3, 4), () => [draw.label(1, 8), draw.label(1, 8)]);
-    const wanted = questions.map(([first, second]) => draw.pick([first, second]));
-    let at = 0, answers = [];
-    const ask = () => {
-      answers = make.dialog(`Question ${at + 1}`, "", questions[at]);
-      answers.forEach((answer, index) => answer.element.addEventListener("click", () => {
-        const right = questions[at][index] === wanted[at];
-        if (!right || at === questions.length - 1) return end(right);
-        at++;
-        ask();
-      }));
-    };
+  survey: (stage) => {
+    const { draw, make, place, end } = stage;
     make.text(place, "A few questions");
-    ask();
+    const questions = asking(stage, draw.between(3, 4), () => end(true));
     return {
-      words: `Answer ${wanted.join(", then ")}`,
-      steps: questions.length - 1,
-      met: () => at,
-      next: () => answers[questions[at].indexOf(wanted[at])],
+      words: `Answer ${questions.wanted.join(", then ")}`,
+      steps: questions.wanted.length - 1,
+      met: questions.met,
+      next: questions.next,
       ends: true,
     };
   },
@@ -173,5 +220,26 @@ function inTurn({ draw, end }, heads, rows, open) {
     met: () => 2 * pressed + Number(opened()),
     next: () => (opened() ? way[pressed].thing : way[pressed].head),
     ends: true,
+  };
+}
+
+/** Questions in front of a page, one after another; another answer than the one asked for is the end. */
+function asking({ draw, make, end }, number, answered = () => {}) {
+  const questions = some(number, () => [draw.label(1, 8), draw.label(1, 8)]);
+  const wanted = questions.map(([first, second]) => draw.pick([first, second]));
+  let at = 0, answers = [];
+  const ask = () => {
+    answers = make.dialog(`Question ${at + 1}`, "", questions[at]);
+    answers.forEach((answer, index) => answer.element.addEventListener("click", () => {
+      if (questions[at][index] !== wanted[at]) return end(false);
+      at++;
+      at < number ? ask() : answered();
+    }));
+  };
+  ask();
+  return {
+    wanted,
+    met: () => at,
+    next: () => (at < number ? answers[questions[at].indexOf(wanted[at])] : null),
   };
 }
