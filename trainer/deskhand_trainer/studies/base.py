@@ -20,10 +20,11 @@ thirteen; banner and sort rose more slowly, slides little, and cycle fell.
 The ten are chosen by a rule, before any PPO of them that counts: of all workflows (small generated pages
 whose words the base can read and whose ways it was not taught), those that the base does less than 40 % of,
 greedy on validation seeds; of these the ten of which most start states have a success among eight sampled
-tries, for what never succeeds teaches PPO nothing. Workflows were written for this on 28 November 2026, the
-longer ones after the others had been measured, and seven tried as said. Until then the ten were to be chosen
-of MiniWoB++, a shop and text worlds: of all but one of those that the model before did now and then, eight
-tries succeeded at fewer than six of ten starts, and PPO brought the first of them from .34 to .39.
+tries, for what never succeeds teaches PPO nothing. They were written for this at the end of November 2026:
+the longer ones after the others had been measured, and the chains of steps that the base knows (`chains.js`)
+after the trials had told that such chains are learned fastest. Until then the ten were to be chosen of
+MiniWoB++, a shop and text worlds: of all but one of those that the model before did now and then, eight tries
+succeeded at fewer than six of ten starts, and PPO brought the first of them from .34 to .39.
 
 FOLDER holds the store and a folder per run: a finished run is not done again, a stopped one goes on. Figures
 of single tasks are written as they come, means over them once all are there. What the results have of the
