@@ -8,6 +8,7 @@ computes, in the same rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -42,6 +43,8 @@ class Decoder:
         """Per row: rotary position of its next token."""
         self._lasting = features is not None
         self.features = features or FeatureCache(bundle, max_bytes=remember_bytes)
+        self.meanwhile: Callable[[], bool] = lambda: False
+        """Work for the time in which another thread encodes a picture, as of `FeatureCache.of`."""
         self._prefixes = PrefixCache(remember_bytes)
         self._step: FastStep | None = None
         self._fast = False
@@ -146,7 +149,7 @@ class Decoder:
         parts: list[Tensor] = []
         for image, count in zip(images, counts, strict=True):
             if skipped < count:
-                (levels,), _ = self.features.of([image])
+                (levels,), _ = self.features.of([image], meanwhile=self.meanwhile)
                 parts.append(levels[0, skipped:])
             skipped = max(0, skipped - count)
         return torch.cat(parts)

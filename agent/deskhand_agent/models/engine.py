@@ -99,6 +99,7 @@ class LocalEngine:
         self._lookahead = Lookahead(
             bundle, self._decoder.features, threads=self.settings.threads, precision=self._dtype
         )
+        self._decoder.meanwhile = self._lookahead.next
         self._begun = 0
         self._worker = threading.Thread(target=self._serve, name="inference", daemon=True)
         self._worker.start()

@@ -29,6 +29,7 @@ from transformers.vision_utils import (
     get_vision_position_ids,
 )
 
+from deskhand_agent.models.activations import activated
 from deskhand_agent.models.apart import attend_apart
 
 LayerCache = tuple[Tensor, Tensor]
@@ -301,7 +302,8 @@ def _vision_block(block: Qwen3VLVisionBlock, hidden: Tensor, cos: Tensor, sin: T
     query, key = _rotated(query, cos, sin), _rotated(key, cos, sin)
     mixed = _attend(query, key, value, scale=attention.scaling)
     hidden = hidden + attention.proj(mixed.transpose(1, 2).reshape(batch, count, width))
-    return hidden + block.mlp(block.norm2(hidden))
+    mlp: Any = block.mlp
+    return hidden + mlp.linear_fc2(activated(mlp.act_fn, mlp.linear_fc1(block.norm2(hidden))))
 
 
 def _attend(

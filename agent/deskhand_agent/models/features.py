@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 import torch
@@ -28,8 +28,18 @@ class FeatureCache:
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def of(self, images: Sequence[Image]) -> tuple[list[Tensor], int]:
+    def begun(self, image: Image) -> bool:
+        """Whether it is encoded, or somebody is at it."""
+        with self._lock:
+            return image.digest in self._kept
+
+    def of(
+        self, images: Sequence[Image], *, meanwhile: Callable[[], bool] = lambda: False
+    ) -> tuple[list[Tensor], int]:
         """Features as `encode_pictures` gives them, without gradient, and how many were encoded for it.
+
+        Args:
+            meanwhile: does other work while another thread encodes one of them; False: none is left.
 
         Raises:
             InferenceError: a picture is unreadable.
@@ -45,6 +55,8 @@ class FeatureCache:
                 found.append(self._kept[image.digest])
         if mine:
             self._encode(list(mine.values()))
+        while not all(each.done() for each in found) and meanwhile():
+            pass
         return [each.result() for each in found], len(mine)
 
     def clear(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
+from deskhand_agent.models import features as features_module
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.features import FeatureCache
 from deskhand_agent.models.lookahead import Lookahead
@@ -77,6 +78,31 @@ def test_an_unreadable_picture_is_the_workers_to_tell(
         assert wanted.asked.wait(SOON_S)
     with lookahead.weights:
         assert features.of([picture(0)])[1] == 0
+
+
+def test_who_waits_for_a_picture_encodes_those_behind_it(
+    lookahead: Lookahead, features: FeatureCache, picture: Picture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoding, behind, own = threading.Event(), threading.Event(), features_module.encode_pictures
+
+    def encode(bundle: ModelBundle, images: list[Image]) -> list[torch.Tensor]:
+        if images[0].digest == picture(0).digest:
+            encoding.set()
+            assert behind.wait(SOON_S), "nobody encoded the others"
+        elif images[0].digest == picture(2).digest:
+            behind.set()
+        return own(bundle, images)
+
+    monkeypatch.setattr(features_module, "encode_pictures", encode)
+    given_up = Wanted(False)
+    lookahead.look([picture(0)], wanted=Wanted(True))
+    assert encoding.wait(SOON_S)
+    for number, wanted in ((1, Wanted(True)), (3, given_up), (2, Wanted(True))):
+        lookahead.look([picture(number)], wanted=wanted)
+    assert features.of([picture(0)], meanwhile=lookahead.next)[1] == 0
+    assert features.of([picture(1), picture(2)])[1] == 0
+    assert given_up.asked.is_set() and not features.begun(picture(3))
+    assert not lookahead.next()
 
 
 def test_a_cache_that_keeps_nothing_and_a_closed_one_are_left_alone(
