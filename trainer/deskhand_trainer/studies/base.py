@@ -10,13 +10,13 @@ learned, by PPO from the base in 50 and in 500 episodes, whose policies are meas
 the same test seeds.
 
 PPO's advantages there are the outcomes as they are: no baseline, no whitening. Its settings were chosen by
-short trials on training seeds of MiniWoB++ tasks (click-checkboxes-soft, click-collapsible-2,
-email-inbox-delete, generate-number): PPO with a baseline, or with a critic, stayed at its start or fell
-below it within minutes, and this rose; successes learned again beside each iteration's own brought the same
-in fewer episodes. It ends where it does nearly all validation seeds. Of trials on workflows, menu came to .94
-of them in seven minutes and, on one core, steps-long to .88 of its episodes in six and more to .84 in
-thirteen; banner and sort rose more slowly, slides little, and cycle fell. With a rate that fell to half its peak, banner
-stood at .80 of its episodes from the eighth minute on: the rate falls to a tenth now.
+short trials on training seeds of MiniWoB++ tasks (click-checkboxes-soft, click-collapsible-2, email-inbox-
+delete, generate-number): PPO with a baseline, or with a critic, stayed at its start or fell below it within
+minutes, and this rose; successes learned again beside each iteration's own brought the same in fewer
+episodes. It ends where it does nearly all validation seeds. Of trials on workflows, menu came to .94 of them
+in seven minutes and, on one core, steps-long to .88 of its episodes in six and more to .84 in thirteen;
+banner and sort rose more slowly, slides little, and cycle fell. With a rate that fell to half its peak,
+banner stood at .80 of its episodes from the eighth minute on: the rate falls to a tenth now.
 
 The ten are chosen by a rule, before any PPO of them that counts: of all workflows (small generated pages
 whose words the base can read and whose ways it was not taught), those that the base does less than 40 % of,
