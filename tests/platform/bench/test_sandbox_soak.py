@@ -107,8 +107,8 @@ async def test_failures_are_counted_per_thousand_of_those_in_which_nothing_was_k
     plan = Plan(kind="fake", seed=1, owner="o", dies=False, by_client=False, victims=(), pick=0.0)
     for _ in range(4):
         await _one(client, cast(Any, None), cast(Any, None), plan, tally)
-    rate = _figures(tally, {}, {}, 1.0)[-1]
-    assert (rate.name, rate.value) == ("soak_failures_per_1000_episodes", 250.0)
+    rate = _figures(tally, {}, {"deaths": 0.0}, 1.0)[-1]
+    assert (rate.name, rate.value) == ("calm_failures_per_1000_episodes", 250.0)
     assert rate.low is not None and rate.high is not None and 0 < rate.low < 250 < rate.high < 1000
     assert rate.note == "1 of 4 leases in which nothing was killed"
     # whose own death it was is no failure of the platform
@@ -116,7 +116,7 @@ async def test_failures_are_counted_per_thousand_of_those_in_which_nothing_was_k
     tally = Tally()
     client.asked = 0
     await _one(client, cast(Any, None), cast(Any, None), dying, tally)
-    assert [each.name for each in _figures(tally, {}, {}, 1.0)] == ["soak_leases", "soak_leaked"]
+    assert [each.name for each in _figures(tally, {}, {"deaths": 0.5}, 1.0)] == ["soak_leases", "soak_leaked"]
 
 
 @pytest.mark.slow

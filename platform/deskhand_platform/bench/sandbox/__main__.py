@@ -50,7 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--builds", type=int, default=3, help="of the VM's image (%(default)s)")
     parser.add_argument("--most", type=int, default=2048, help="worlds held at once (%(default)s)")
     parser.add_argument("--leases", type=int, default=2000, help="of the soak (%(default)s)")
-    parser.add_argument("--deaths", type=float, default=0.05, help="share of leases with one (%(default)s)")
+    parser.add_argument(
+        "--deaths",
+        type=float,
+        default=0.05,
+        help="share of leases with one; 0: figures of their own, calm_… (%(default)s)",
+    )
     parser.add_argument("--workers", type=int, default=4, help="leases at a time in the soak (%(default)s)")
     parser.add_argument("--vms", action="store_true", help="virtual machines in the soak too: slower by far")
     parser.add_argument("--seed", type=int, default=0, help="of the soak (%(default)s)")

@@ -244,9 +244,11 @@ def _figures(
     failed = ", ".join(f"{count} {name}" for name, count in sorted(tally.failed.items())) or "none"
     spared = f"; {tally.spared} deaths came to nothing" if tally.spared else ""
     figure = functools.partial(Figure, command=COMMAND, config=config)
+    # what nothing was to be killed in is another measurement, and takes no figure's place
+    run = "soak" if config["deaths"] else "calm"
     figures = [
         figure(
-            name="soak_leases",
+            name=f"{run}_leases",
             value=float(tally.leases),
             unit="leases",
             goal=">= 2000",
@@ -254,7 +256,7 @@ def _figures(
             f"{minutes:.1f} minutes",
         ),
         figure(
-            name="soak_leaked",
+            name=f"{run}_leaked",
             value=float(sum(len(found) for found in left.values())),
             unit="things",
             goal="<= 0",
@@ -268,7 +270,7 @@ def _figures(
     return [
         *figures,
         figure(
-            name="soak_failures_per_1000_episodes",
+            name=f"{run}_failures_per_1000_episodes",
             value=round(1000 * rate.value, 3),
             low=round(1000 * rate.low, 3),
             high=round(1000 * rate.high, 3),
