@@ -11,18 +11,19 @@ the same test seeds.
 
 PPO has no critic there: a turn is compared with the others of its number and its episode with the others
 (`step_and_episode`), by the outcome and by the page's own rewards for the way there, at a discount of .5 a
-turn. The settings were chosen by short trials on training seeds of three of the ten, on one core,
-measured on validation seeds, greedy: banner came from .14 to .96 in twelve minutes, sort from .24 to 1.00,
-confirm-long from .34 to .68 in five. Before, advantages were the outcomes as they are, with successes
-learned again beside each iteration's own: so banner came to .86, sort to .44 and confirm-long to .44 of
-them in as many minutes or more. It ends where it does nearly all validation seeds.
+turn. The settings were chosen by short trials on training seeds of three of the ten, each on one core and
+measured on 50 validation seeds, greedy: banner came from .14 to .96 and sort from .24 to 1.00 in twelve
+minutes, confirm-long, at a rate of 3e-4, from .34 to .68 in five. Before, advantages were the outcomes as
+they are, with successes learned again beside each iteration's own: so banner came to .86 and confirm-long
+to .44 in twelve minutes on two cores, and sort to .44 in ten on one. PPO ends where it does nearly all
+validation seeds.
 
 The ten are chosen by a rule, before any PPO of them that counts: of all workflows (small generated pages
 whose words the base can read and whose ways it was not taught), those that the base does less than 40 % of,
 greedy on validation seeds; of these the ten of which most start states have a success among eight sampled
 tries, for what never succeeds teaches PPO nothing. They were written for this at the end of November 2026:
 the longer ones after the others had been measured, and the chains of steps that the base knows (`chains.js`)
-after the trials had told that such chains are learned fastest. Until then the ten were to be chosen of
+after a first trial of such a chain had risen fastest. Until then the ten were to be chosen of
 MiniWoB++, a shop and text worlds: of all but one of those that the model before did now and then, eight tries
 succeeded at fewer than six of ten starts, and PPO brought the first of them from .34 to .39.
 
