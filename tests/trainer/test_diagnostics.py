@@ -34,15 +34,15 @@ def episodes(wins: int, of: int) -> list[Episode]:
 
 def test_a_user_who_does_not_answer_is_named_and_none_who_was_not_there_to_answer() -> None:
     asked = [replace(each, questions=2, unanswered=1) for each in episodes(5, 10)]
-    assert alarms(asked, BATCH, CALM) == ()
+    assert alarms(asked, BATCH, CALM, highest=0.5) == ()
     asked[0] = replace(asked[0], unanswered=2)
-    (raised,) = alarms(asked, BATCH, CALM)
+    (raised,) = alarms(asked, BATCH, CALM, highest=0.5)
     assert (raised.name, raised.data["value"]) == ("unanswered", 0.55)
 
 
 def test_at_the_limits_there_is_no_alarm() -> None:
-    assert alarms(episodes(1, 10), BATCH, CALM) == ()
-    assert alarms(episodes(1, 10), BATCH, replace(CALM, logprob_gap=math.nan)) == ()
+    assert alarms(episodes(1, 10), BATCH, CALM, highest=1.0) == ()
+    assert alarms(episodes(1, 10), BATCH, replace(CALM, logprob_gap=math.nan), highest=1.0) == ()
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,21 @@ def test_at_the_limits_there_is_no_alarm() -> None:
     ],
 )
 def test_each_limit_raises_its_own(wins: int, change: dict[str, float], name: str) -> None:
-    raised = alarms(episodes(wins, 10), BATCH, replace(CALM, **change))  # type: ignore[arg-type]
+    raised = alarms(episodes(wins, 10), BATCH, replace(CALM, **change), highest=0.61)  # type: ignore[arg-type]
     assert [a.name for a in raised] == [name]
     assert raised[0].data["advice"]
 
 
+def test_large_steps_are_nothing_to_look_at_while_success_holds() -> None:
+    large = replace(CALM, clip_fraction=0.9, kl_per_turn=2.0)
+    assert alarms(episodes(5, 10), BATCH, large, highest=0.6) == ()
+    assert [a.name for a in alarms(episodes(5, 10), BATCH, large, highest=0.61)] == ["clip_high", "kl_high"]
+
+
 def test_steps_that_the_critic_of_turns_left_out_raise_it_too() -> None:
-    (raised,) = alarms(episodes(5, 10), replace(BATCH, skipped_steps=2), replace(CALM, skipped_steps=1))
+    (raised,) = alarms(
+        episodes(5, 10), replace(BATCH, skipped_steps=2), replace(CALM, skipped_steps=1), highest=0.5
+    )
     assert (raised.name, raised.data["value"]) == ("not_finite", 3.0)
 
 

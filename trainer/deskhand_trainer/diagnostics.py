@@ -22,6 +22,8 @@ from deskhand_trainer.types import Episode
 SUCCESS_LOW = 0.10
 CLIP_HIGH = 0.30
 KL_HIGH = 0.15
+FALLEN = 0.10
+"""Large steps are alarming where success lies so far below what it was: a policy that rises takes many."""
 GAP_HIGH = 1.05
 """exp(mean |Δ log-prob|) between engine and trainer: above it they compute different things."""
 
@@ -177,8 +179,14 @@ def _kind(step: Step) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(step.decision.actions[0]).__name__).lower()
 
 
-def alarms(episodes: Sequence[Episode], batch: Batch, report: UpdateReport) -> tuple[Alarm, ...]:
-    """What of an iteration is past its limit."""
+def alarms(
+    episodes: Sequence[Episode], batch: Batch, report: UpdateReport, *, highest: float
+) -> tuple[Alarm, ...]:
+    """What of an iteration is past its limit.
+
+    Args:
+        highest: the most that an iteration's episodes succeeded so far.
+    """
     large = "steps are too large: lower lr or epochs"
     rare = "PPO learns little from rare successes: start from a better policy"
     apart = "engine and trainer compute different log-probabilities"
@@ -187,10 +195,11 @@ def alarms(episodes: Sequence[Episode], batch: Batch, report: UpdateReport) -> t
     unanswered = sum(e.unanswered for e in episodes) / max(1, asked)
     skipped = report.skipped_steps + batch.skipped_steps
     success, gap = success_rate(episodes), math.exp(report.logprob_gap)
+    fallen = success < highest - FALLEN
     found = (
         ("success_low", success < SUCCESS_LOW, success, SUCCESS_LOW, rare),
-        ("clip_high", report.clip_fraction > CLIP_HIGH, report.clip_fraction, CLIP_HIGH, large),
-        ("kl_high", report.kl_per_turn > KL_HIGH, report.kl_per_turn, KL_HIGH, large),
+        ("clip_high", fallen and report.clip_fraction > CLIP_HIGH, report.clip_fraction, CLIP_HIGH, large),
+        ("kl_high", fallen and report.kl_per_turn > KL_HIGH, report.kl_per_turn, KL_HIGH, large),
         ("logprob_gap", gap > GAP_HIGH, gap, GAP_HIGH, apart),
         ("unanswered", unanswered > UNANSWERED_HIGH, unanswered, UNANSWERED_HIGH, alone),
         ("not_finite", skipped > 0, float(skipped), 0.0, "steps were left out: lower lr or critic_lr"),

@@ -82,6 +82,8 @@ class Cursor:
     """Validation success of the weights under best/; −1 before the first evaluation. A newer one's lie under
     best-ITERATION/ until a checkpoint knows of it."""
     best_iteration: int = -1
+    highest: float = 0.0
+    """The most that an iteration's episodes succeeded so far."""
     environment_s: float = 0.0
     inference_s: float = 0.0
     training_s: float = 0.0

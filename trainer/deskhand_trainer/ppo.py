@@ -147,8 +147,9 @@ class PpoLoop:
         metrics = iteration_metrics(episodes, batch, report, times, lr=lr or 0.0)
         metrics |= rollout_metrics(collected, episodes, update) | {"elapsed_s": self.cursor.elapsed_s}
         await self.s.reporter.metric("ppo/iteration", metrics, step=number)
-        for alarm in () if self._clones else alarms(episodes, batch, report):
+        for alarm in () if self._clones else alarms(episodes, batch, report, highest=self.cursor.highest):
             await self.s.reporter.alarm(alarm.name, {"iteration": number, **alarm.data})
+        self.cursor.highest = max(self.cursor.highest, success_rate(episodes))
 
     async def _learn(
         self, collected: Collected, lr: float | None

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TypeAlias
-
-from scipy.stats import norm
 
 Tries: TypeAlias = tuple[int, int]
 """At one start state: how many succeeded, of how many."""
@@ -65,7 +64,7 @@ def _rate(successes: int, trials: int, *, worth: float, confidence: float) -> Ra
     """
     if trials < 1 or not 0 <= successes <= trials:
         raise ValueError(f"{successes} successes of {trials} trials have no rate")
-    share, z = successes / trials, float(norm.ppf(0.5 + confidence / 2))
+    share, z = successes / trials, NormalDist().inv_cdf(0.5 + confidence / 2)
     middle = (share + z * z / (2 * worth)) / (1 + z * z / worth)
     reach = z / (1 + z * z / worth) * math.sqrt(share * (1 - share) / worth + (z / (2 * worth)) ** 2)
     # the ends are exact in theory and off by a rounding in practice
