@@ -169,7 +169,7 @@ async def collect(
             f"only {whole} of {done_before + len(jobs)} episodes came to a verdict ({dict(dropped)}): "
             + "; ".join(sorted(details)[:3])
         )
-    return Collected(trajectories=in_order(kept, jobs), dropped=dropped, stats=stats)
+    return Collected(trajectories=in_order(kept, jobs), dropped=dict(dropped), stats=stats)
 
 
 async def readable(store: Store, ids: Sequence[str]) -> tuple[list[Trajectory], dict[str, str]]:
