@@ -93,6 +93,8 @@ class SiteServer:
 class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     block_on_close = False
+    # who finds the queue full tries again a second later: many pages that open at once are many connections
+    request_queue_size = 1024
 
 
 class _Handler(SimpleHTTPRequestHandler):

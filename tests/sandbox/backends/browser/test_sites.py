@@ -1,4 +1,7 @@
 import re
+import socket
+import threading
+from contextlib import ExitStack
 
 import httpx
 import pytest
@@ -26,6 +29,27 @@ def test_pages_are_served_to_their_host_alone() -> None:
         server.close()
     with pytest.raises(httpx.ConnectError):
         get(server, "/miniwob/click-test.html")
+
+
+def test_all_are_let_in_who_come_while_one_is_seen_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = SiteServer()
+    port = server.ports["pages.localhost"]
+    seen, go_on = threading.Event(), threading.Event()
+
+    def busy(request: socket.socket, _: object) -> None:
+        seen.set()
+        go_on.wait()
+        request.close()
+
+    monkeypatch.setattr(server._server, "process_request", busy)
+    try:
+        with ExitStack() as doors:
+            for _ in range(200):
+                doors.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+            assert seen.wait(20)
+    finally:
+        go_on.set()
+        server.close()
 
 
 def test_addresses_stay_inside_their_site() -> None:
