@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from deskhand_agent.errors import InferenceError
 from deskhand_agent.models.bundle import build_tiny
 from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.test_time.settings import Deliberation
-from deskhand_agent.types import Step
+from deskhand_agent.types import Context, Decision, Step
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, save_reward_model
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
@@ -99,6 +101,23 @@ def test_attempts_are_judged_by_what_the_agent_can_know(tmp_path: Path) -> None:
     assert status == FINISHED
     (again, *_) = answers = [[step.answer for step in turns] for turns in steps(tmp_path, "greedy")]
     assert again[1] == "That was not right. Try again." and [len(each) for each in answers] == [4, 4, 4]
+
+
+def test_what_broke_is_counted_beside_what_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    act, failing = LocalPolicy.act, iter([InferenceError("as it was told")])
+
+    async def fails_once(self: LocalPolicy, context: Context) -> Decision:
+        for failed in failing:
+            raise failed
+        return await act(self, context)
+
+    monkeypatch.setattr(LocalPolicy, "act", fails_once)
+    status, folder = run(tmp_path, "broken", modes=["greedy"])
+    assert status == FINISHED
+    (found,) = json.loads((folder.path / "evaluation.json").read_text())
+    assert (found["rate"]["count"], found["dropped"]) == (3, {"model_error": 1})
 
 
 def test_start_states_may_be_tried_several_times_each(tmp_path: Path) -> None:
