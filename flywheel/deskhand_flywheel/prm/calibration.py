@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
+from deskhand_flywheel.prm.continuation import standard_error
 from deskhand_flywheel.prm.metrics import ReliabilityBin, auc, brier, calibration_error, reliability
 from deskhand_flywheel.prm.targets import StepTarget
+from deskhand_flywheel.types import StepValue
 
-SETTLED = 1.96
-"""Standard errors from ½ beyond which a label says that a step helps or harms."""
+SETTLED, SURE = 1.96, 3.0
+"""Standard errors from ½ beyond which a label says that a step helps or harms, and beyond which chance alone
+hardly brings one (`settled_by_chance`)."""
 _STEPS, _CLOSE = 100, 1e-9
 
 
@@ -40,10 +44,40 @@ class Quality:
     bins: tuple[ReliabilityBin, ...]
 
 
-def settled(target: StepTarget) -> bool | None:
-    """Whether a step helps, as far as its label can tell; None where it cannot."""
+def settled(target: StepTarget, *, beyond: float = SETTLED) -> bool | None:
+    """Whether a step helps, as far as its label can tell; None where it cannot.
+
+    Args:
+        beyond: standard errors from ½.
+    """
     away = target.label - 0.5
-    return None if abs(away) <= SETTLED * target.error else away > 0
+    return None if abs(away) <= beyond * target.error else away > 0
+
+
+def settled_by_chance(values: Iterable[StepValue], *, beyond: float = SETTLED) -> float:
+    """How many of these labels would be expected to say that a step helps or harms if none did either.
+
+    Where a step changes nothing, V and Q are shares of two samples from one rate: given their successes
+    together, those of one are hypergeometric (Fisher's exact test). What a last step came to is known: its
+    label is never of chance.
+    """
+    return sum(
+        _by_chance(each.continuations, round((each.before + each.after) * each.continuations), beyond)
+        for each in values
+        if each.after_error > 0
+    )
+
+
+@cache
+def _by_chance(count: int, successes: int, beyond: float) -> float:
+    """Chance that two samples of `count` that share so many successes are told apart."""
+    told = 0
+    for first in range(max(0, successes - count), min(count, successes) + 1):
+        second = successes - first
+        error = math.hypot(standard_error(first, count), standard_error(second, count))
+        if abs(first - second) / count > beyond * error:
+            told += math.comb(count, first) * math.comb(count, second)
+    return told / math.comb(2 * count, successes)
 
 
 def quality(scores: Sequence[float], targets: Sequence[StepTarget]) -> Quality:

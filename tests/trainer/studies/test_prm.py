@@ -102,6 +102,8 @@ def written(tmp_path: Path, ratios: dict[int, float]) -> dict[str, Any]:
         "auc": [0.93, 0.9, 0.95], "ece": [0.04, 0.02, 0.06], "brier": [0.1, 0.1, 0.1],
         "ece_before": [0.2, 0.1, 0.3], "ece_settled": [0.3, 0.2, 0.4],
         "steps": 90, "settled": 40, "episodes": 30, "fitted": 20, "inexact": 3,
+        "auc_sure": [0.96, 0.93, 0.98], "sure": 25, "by_chance": 4.2,
+        "auc_by_values": [0.8, 0.7, 0.9],
     }  # fmt: skip
     found = {"model": model, "outcome_model": {**model, "auc": None}}
     (tmp_path / "quality/measured").mkdir(parents=True)
@@ -141,6 +143,10 @@ def test_figures_of_what_is_done(tmp_path: Path, packaged: Path, capsys: pytest.
     assert "50 of these do not tell from 1/2" in found["ece"].note
     assert (found["ece_settled"].value, found["ece_settled"].goal) == (0.3, None)
     assert found["ece_settled"].note.startswith("40 of 90 steps")
+    assert "chance alone would tell so of 4" in auc.note
+    assert found["auc_unseen_tasks_sure"].value == 0.96
+    assert found["auc_unseen_tasks_by_values"].value == 0.8
+    assert found["auc_unseen_tasks_sure"].note.startswith("25 of 90 steps")
     # what cannot be had is told, and an earlier value of it does not stand for it
     assert stale.name not in found
     (told,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith(stale.name)]
@@ -341,5 +347,9 @@ async def test_a_model_is_measured_on_the_labels_of_tasks_it_never_saw(tmp_path:
     value, low, high = found["auc"]
     assert low <= value <= high and value > 0.95
     assert found["ece"][0] < found["ece_before"][0] + 0.05
-    # here every label tells
+    # every state has the same value, of which nothing follows
+    assert found["auc_by_values"][0] == 0.5
+    # here every label tells, hardly one by chance
+    assert found["sure"] == found["settled"] and found["auc_sure"] == found["auc"]
+    assert 0.0 < found["by_chance"] < 0.1 * found["settled"]
     assert found["ece_settled"] == found["ece"]

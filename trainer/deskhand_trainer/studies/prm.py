@@ -8,8 +8,9 @@ labelled by Monte-Carlo continuation with the same policy, a model is trained on
 calibrated on those of tasks kept apart among them, and measured on the held-out tasks' labels: AUC over the
 steps whose labels tell whether they help, expected calibration error over all, as registered, and over those
 that tell: of most steps the label does not tell from 1/2, and saying 1/2 of all does well. A model trained on
-outcomes in place of continuations stands beside it, measured by the same labels. Intervals are by bootstrap
-over start states.
+outcomes in place of continuations stands beside it, measured by the same labels; so do the AUC over labels
+3 standard errors from 1/2, how many labels chance alone would have tell, and the AUC of who knows how often
+each state succeeds and nothing of the step. Intervals are by bootstrap over start states.
 
 "verifier": the policy works test seeds of the tasks the model was trained on, acting once on its first reply
 and once on the one of four that the model scores highest. Compared are the means over the tasks, with an

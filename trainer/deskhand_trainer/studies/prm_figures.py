@@ -21,6 +21,8 @@ BEFORE = (
     "model reads how likely a reply is, and dropout, rates, tries and labels are others"
 )
 """Said of the held-out tasks: they were looked at once before what is measured was made."""
+VALUES = "of who knows how often each state succeeds, as the labels have it, and nothing of the step"
+"""Said of a bound to what states alone can tell."""
 LEARNED = "test seeds of tasks the model learned from (all but a fifth of them)"
 """Said of the verifier: which tasks it chooses on."""
 Points = Sequence[Sequence[float]]
@@ -41,6 +43,8 @@ def quality_figures(
     model, guessing = done["metrics"]["model"], done["metrics"]["outcome_model"]
     of_all = f"{model['steps']} steps of {model['episodes']} episodes, by Monte-Carlo labels"
     settled = f"{model['settled']} of {of_all}: those that tell whether the step helps"
+    if "by_chance" in model:
+        settled += f"; chance alone would tell so of {model['by_chance']:.0f}"
     dull = model["steps"] - model["settled"]
     of_most = f"{of_all}; {dull} of these do not tell from 1/2, and saying 1/2 of all does well"
     again = BEFORE if sorted(config["unseen"]) == sorted(HELD_OUT_TASKS) else ""
@@ -49,6 +53,11 @@ def quality_figures(
         _of("ece", model["ece"], "", told, goal=ECE_GOAL, note=of_most),
         _of("ece_uncalibrated", model["ece_before"], "", told, note=of_all),
         _of("brier", model["brier"], "", told, note=of_all),
+        *(
+            [_of("auc_unseen_tasks_by_values", model["auc_by_values"], "", told, note=VALUES)]
+            if "auc_by_values" in model
+            else []
+        ),
         _of("auc_unseen_tasks_outcome_labels", guessing["auc"], "", told, note=settled),
         _of("ece_outcome_labels", guessing["ece"], "", told, note=of_most),
         # measurements of before did not take them
@@ -56,6 +65,11 @@ def quality_figures(
             _of(f"ece_settled{end}", each["ece_settled"], "", told, note=settled)
             for end, each in (("", model), ("_outcome_labels", guessing))
             if "ece_settled" in each
+        ),
+        *(
+            _of(f"auc_unseen_tasks_sure{end}", each["auc_sure"], "", told, note=_sure(each, of_all))
+            for end, each in (("", model), ("_outcome_labels", guessing))
+            if "auc_sure" in each
         ),
         _of(
             "labelled_steps",
@@ -66,6 +80,10 @@ def quality_figures(
         ),
         _of("inexact_labels", (model["inexact"],), "steps", told, note="of unseen tasks: left out"),
     ]
+
+
+def _sure(model: Mapping[str, Any], of_all: str) -> str:
+    return f"{model['sure']} of {of_all}: 3 standard errors from 1/2, where chance alone brings hardly any"
 
 
 def verifier_figures(

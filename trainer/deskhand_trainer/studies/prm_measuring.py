@@ -7,12 +7,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from deskhand_flywheel.prm.calibration import Quality, Scaling, quality, settled
+from deskhand_flywheel.prm.calibration import (
+    SURE,
+    Quality,
+    Scaling,
+    quality,
+    settled,
+    settled_by_chance,
+)
 from deskhand_flywheel.prm.examples import examples_from
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.prm.targets import StepTarget
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_flywheel.types import StepValue, TrajectoryFilter
 from deskhand_trainer.prm.config import ScoreConfig
 from deskhand_trainer.prm.keeping import trained_on
 from deskhand_trainer.prm.material import Material, measuring_material
@@ -36,8 +43,10 @@ async def measure(
         folder: where its files are put.
 
     Returns:
-        "auc", "ece", "brier", "ece_before" and, of the steps that the AUC is over, "ece_settled", each
-        [value, low, high] where there is one, and counts.
+        "auc", "ece", "brier", "ece_before", of the steps that the AUC is over "ece_settled", "auc_sure" of
+        those whose labels are hardly of chance, and "auc_by_values" of who knows how often each state
+        succeeds and nothing of the step, each [value, low, high] where there is one; and counts, "by_chance"
+        how many would be settled if no step but the last had changed anything.
 
     Raises:
         NoLabels: there are none of what it was not trained on.
@@ -53,18 +62,27 @@ async def measure(
     starts, before = _scores(logits, told.scaling), _scores(logits, Scaling())
     found = _quality(starts)
     telling = [[step for step in start if settled(step[1]) is not None] for start in starts]
+    sure = [[step for step in start if settled(step[1], beyond=SURE) is not None] for start in starts]
+    # as the labels have it: 1 where no continuation succeeds
+    hopeless = [[(1.0 - (target.value or 0.0), target) for _, target in start] for start in starts]
+    values = await _values(store, config, unseen)
+    measured = [each for each in values if each.exact or config.inexact]
     return {
         "auc": _interval(starts, lambda q: q.auc),
+        "auc_sure": _interval(sure, lambda q: q.auc),
+        "auc_by_values": _interval(hopeless, lambda q: q.auc),
         "ece": _interval(starts, lambda q: q.calibration_error),
         "ece_settled": _interval(telling, lambda q: q.calibration_error),
         "brier": _interval(starts, lambda q: q.brier),
         "ece_before": _interval(before, lambda q: q.calibration_error),
         "steps": found.steps,
         "settled": found.settled,
+        "sure": sum(map(len, sure)),
+        "by_chance": settled_by_chance(measured),
         "episodes": episodes,
         "starts": len(starts),
         "fitted": told.fitted,
-        "inexact": 0 if config.inexact else await _inexact(store, config, unseen),
+        "inexact": len(values) - len(measured),
     }
 
 
@@ -85,12 +103,11 @@ def _scores(starts: Sequence[Scored], scaling: Scaling) -> list[Scored]:
     return [[(scaling.score(logit), target) for logit, target in start] for start in starts]
 
 
-async def _inexact(store: tuple[str, str], config: ScoreConfig, tasks: Sequence[str]) -> int:
-    """Labels of these tasks that were left out because a screen looked other than recorded."""
+async def _values(store: tuple[str, str], config: ScoreConfig, tasks: Sequence[str]) -> Sequence[StepValue]:
+    """Monte-Carlo labels of these tasks' steps, those too that began in a screen other than recorded."""
     async with await Store.open(*store) as opened:
         ids = await opened.trajectory_ids(TrajectoryFilter(task_ids=tuple(tasks)))
-        values = await opened.step_values(labeller=config.labeller or None, trajectory_ids=ids)
-    return sum(not each.exact for each in values)
+        return await opened.step_values(labeller=config.labeller or None, trajectory_ids=ids)
 
 
 def _quality(starts: Sequence[Scored]) -> Quality:
