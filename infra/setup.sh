@@ -100,7 +100,7 @@ install_python_packages() {
   # libvirt-python is compiled
   install_python_part .venv/bin/python dev 'import sysconfig; open(sysconfig.get_path("include") + "/Python.h")'
   # errors alone: warnings about how this machine's pip is configured would hide what is said here
-  local pip=(.venv/bin/python -m pip install --quiet --quiet --disable-pip-version-check)
+  local pip=(.venv/bin/python -m pip install --quiet --quiet --disable-pip-version-check --no-compile)
   # torch first and alone: asked for by anything else it brings several gigabytes of CUDA along
   .venv/bin/python -c 'import torch' 2>/dev/null || { say "installing torch 2.13.0"; "${pip[@]}" torch==2.13.0; }
   .venv/bin/python -c 'import importlib.metadata as m; m.version("torchvision")' 2>/dev/null || {
@@ -109,6 +109,8 @@ install_python_packages() {
   }
   say "installing deskhand with all extras into .venv"
   "${pip[@]}" -c infra/constraints.txt -e '.[dev]'
+  # on every core, where pip takes one; what packages bring for other Pythons does not compile
+  .venv/bin/python -m compileall -qq -j 0 .venv/lib || true
   printf '%s' "$wanted" >"$stamp"
 }
 
