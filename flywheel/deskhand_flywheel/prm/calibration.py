@@ -14,7 +14,7 @@ from deskhand_flywheel.types import StepValue
 
 SETTLED, SURE = 1.96, 3.0
 """Standard errors from ½ beyond which a label says that a step helps or harms, and beyond which chance alone
-hardly brings one (`settled_by_chance`)."""
+brings a quarter of as many, with 8 continuations of middling states (`settled_by_chance`)."""
 _STEPS, _CLOSE = 100, 1e-9
 
 

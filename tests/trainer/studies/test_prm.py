@@ -102,7 +102,7 @@ def written(tmp_path: Path, ratios: dict[int, float]) -> dict[str, Any]:
         "auc": [0.93, 0.9, 0.95], "ece": [0.04, 0.02, 0.06], "brier": [0.1, 0.1, 0.1],
         "ece_before": [0.2, 0.1, 0.3], "ece_settled": [0.3, 0.2, 0.4],
         "steps": 90, "settled": 40, "episodes": 30, "fitted": 20, "inexact": 3,
-        "auc_sure": [0.96, 0.93, 0.98], "sure": 25, "by_chance": 4.2,
+        "auc_sure": [0.96, 0.93, 0.98], "sure": 25, "by_chance": 4.2, "sure_by_chance": 1.1,
         "auc_by_values": [0.8, 0.7, 0.9],
     }  # fmt: skip
     found = {"model": model, "outcome_model": {**model, "auc": None}}
@@ -147,6 +147,7 @@ def test_figures_of_what_is_done(tmp_path: Path, packaged: Path, capsys: pytest.
     assert found["auc_unseen_tasks_sure"].value == 0.96
     assert found["auc_unseen_tasks_by_values"].value == 0.8
     assert found["auc_unseen_tasks_sure"].note.startswith("25 of 90 steps")
+    assert "chance alone would bring 1" in found["auc_unseen_tasks_sure"].note
     # what cannot be had is told, and an earlier value of it does not stand for it
     assert stale.name not in found
     (told,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith(stale.name)]
@@ -351,5 +352,6 @@ async def test_a_model_is_measured_on_the_labels_of_tasks_it_never_saw(tmp_path:
     assert found["auc_by_values"][0] == 0.5
     # here every label tells, hardly one by chance
     assert found["sure"] == found["settled"] and found["auc_sure"] == found["auc"]
-    assert 0.0 < found["by_chance"] < 0.1 * found["settled"]
+    assert 0.0 <= found["sure_by_chance"] <= found["by_chance"] < 0.1 * found["settled"]
+    assert found["by_chance"] > 0.0
     assert found["ece_settled"] == found["ece"]

@@ -83,7 +83,8 @@ def quality_figures(
 
 
 def _sure(model: Mapping[str, Any], of_all: str) -> str:
-    return f"{model['sure']} of {of_all}: 3 standard errors from 1/2, where chance alone brings hardly any"
+    by_chance = f"chance alone would bring {model['sure_by_chance']:.0f}"
+    return f"{model['sure']} of {of_all}: those 3 standard errors from 1/2; {by_chance}"
 
 
 def verifier_figures(

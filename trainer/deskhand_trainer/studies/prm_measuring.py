@@ -44,9 +44,9 @@ async def measure(
 
     Returns:
         "auc", "ece", "brier", "ece_before", of the steps that the AUC is over "ece_settled", "auc_sure" of
-        those whose labels are hardly of chance, and "auc_by_values" of who knows how often each state
-        succeeds and nothing of the step, each [value, low, high] where there is one; and counts, "by_chance"
-        how many would be settled if no step but the last had changed anything.
+        those whose labels are surer, and "auc_by_values" of who knows how often each state succeeds and
+        nothing of the step, each [value, low, high] where there is one; and counts, with "by_chance" and
+        "sure_by_chance" of how many would be either if no step but the last had changed anything.
 
     Raises:
         NoLabels: there are none of what it was not trained on.
@@ -66,7 +66,7 @@ async def measure(
     # as the labels have it: 1 where no continuation succeeds
     hopeless = [[(1.0 - (target.value or 0.0), target) for _, target in start] for start in starts]
     values = await _values(store, config, unseen)
-    measured = [each for each in values if each.exact or config.inexact]
+    measured = [each for each in values if (each.trajectory_id, each.step_index) in material.targets]
     return {
         "auc": _interval(starts, lambda q: q.auc),
         "auc_sure": _interval(sure, lambda q: q.auc),
@@ -79,10 +79,11 @@ async def measure(
         "settled": found.settled,
         "sure": sum(map(len, sure)),
         "by_chance": settled_by_chance(measured),
+        "sure_by_chance": settled_by_chance(measured, beyond=SURE),
         "episodes": episodes,
         "starts": len(starts),
         "fitted": told.fitted,
-        "inexact": len(values) - len(measured),
+        "inexact": 0 if config.inexact else sum(not each.exact for each in values),
     }
 
 
