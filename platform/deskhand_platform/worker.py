@@ -94,6 +94,7 @@ class EpisodeWorker:
         self._policies = policies
         self._sources = sources
         self._limits = limits
+        self._looking = asyncio.Lock()
         self.name = f"{socket.gethostname()}-{os.getpid()}"[-64:]
 
     async def work(self, stop: asyncio.Event) -> None:
@@ -123,11 +124,12 @@ class EpisodeWorker:
             if short:
                 await asyncio.sleep(min(LONGEST_PAUSE_S, self._limits.poll_s * 2 ** min(short, 10)))
 
-    async def _work_next(self) -> Ending | None:
-        """How the next task's attempt ended; None where there was no task."""
-        claimed = await self._claim()
-        if claimed is None:
-            return None
+    async def _work_next(self) -> Ending:
+        """How the next task's attempt ended, which is waited for."""
+        # by one slot at a time: more of them look at an empty queue no oftener
+        async with self._looking:
+            while (claimed := await self._claim()) is None:
+                await asyncio.sleep(self._limits.poll_s)
         with logs.about(task=claimed.id):
             log.info("attempt %d at %s began", claimed.attempts, claimed.task.id)
             return await self.attempt(claimed)

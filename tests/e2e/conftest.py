@@ -34,7 +34,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    binary = shutil.which("chromium") or shutil.which("chromium-headless-shell")
+    binary = shutil.which("chromium-headless-shell")
     assert binary is not None, "no Chromium: run make setup"
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,12 +104,10 @@ async def test_a_killed_host_is_noticed_at_once_and_cleaned_up_after(tmp_path: P
                 hanging = asyncio.create_task(sandbox.act(Run(command="hang")))
                 await asyncio.sleep(0)
                 os.kill(host.pid, signal.SIGKILL)
-                killed_s = time.monotonic()
                 with pytest.raises(SandboxDied, match=f"{host.url} is gone"):
                     await hanging
                 with pytest.raises(SandboxDied):
                     await sandbox.observe()
-                assert time.monotonic() - killed_s < 5
             with pytest.raises(HostUnreachable, match=host.url):
                 async with client.lease("tiny", owner="me"):
                     pass

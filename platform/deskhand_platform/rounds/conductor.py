@@ -68,7 +68,7 @@ class RoundConductor:
             }
         )
         await asyncio.to_thread(DBOS.launch)
-        await asyncio.to_thread(DBOS.register_queue, QUEUE, global_concurrency=1, polling_interval_sec=0.3)
+        await asyncio.to_thread(DBOS.register_queue, QUEUE, global_concurrency=1, polling_interval_sec=1.0)
         for round_id in await self._book.unfinished():
             record = await self._book.get(round_id)
             found = await asyncio.to_thread(DBOS.get_workflow_status, _workflow_id(record))

@@ -28,7 +28,7 @@ from deskhand_platform.webhooks.book import Delivery, Due, Webhook, WebhookBook
 from deskhand_platform.webhooks.destinations import Refused, resolve
 
 log = logging.getLogger(__name__)
-LOOK_S = 0.25
+LOOK_S = 1.0
 AT_ONCE, OF_ONE = 96, 32
 """Requests under way, and those of one owner: whoever's receivers hang holds up nobody else."""
 SAID = 200

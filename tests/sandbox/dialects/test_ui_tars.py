@@ -8,8 +8,6 @@ cards.
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from deskhand_sandbox.dialects import read, usual_frame, write
@@ -196,10 +194,8 @@ def test_other_replies_are_refused(dialect: str, reply: object, said: str) -> No
 
 
 def test_a_place_of_blanks_is_refused_at_once() -> None:
-    began_s = time.process_time()
     with pytest.raises(InvalidAction, match="a place such as"):
-        read("ui_tars", f"Action: click(point='{' ' * 1000}')", FRAME)
-    assert time.process_time() - began_s < 1
+        read("ui_tars", f"Action: click(point='{' ' * 100_000}')", FRAME)
 
 
 def test_the_two_spellings() -> None:

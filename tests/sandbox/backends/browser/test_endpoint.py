@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -246,7 +245,7 @@ async def test_a_stranger_pastes_nothing_that_another_task_has_copied(
 async def test_strangers_that_have_gone_silent_hold_no_reset_up(sandbox: BrowserSandbox, page) -> None:
     await sandbox.reset(page("one"))
     url = urlsplit(await sandbox.open_endpoint())
-    silent = [await asyncio.open_connection(url.hostname, url.port) for _ in range(3)]
+    silent = [await asyncio.open_connection(url.hostname, url.port) for _ in range(20)]
     for reader, writer in silent:
         lines = [
             f"GET {url.path} HTTP/1.1",
@@ -257,9 +256,7 @@ async def test_strangers_that_have_gone_silent_hold_no_reset_up(sandbox: Browser
         lines += ["Sec-WebSocket-Key: ZnJvbSBhIHN0cmFuZ2VyIQ==", "Sec-WebSocket-Version: 13", "", ""]
         writer.write("\r\n".join(lines).encode())
         assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
-    began = time.monotonic()
-    await sandbox.reset(page("two"))
-    assert time.monotonic() - began < 9
+    await sandbox.reset(page("two"))  # ten seconds for each, as servers wait, would outlast the test
     for _, writer in silent:
         writer.close()
 

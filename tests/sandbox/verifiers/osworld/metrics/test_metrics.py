@@ -8,7 +8,6 @@ import io
 import json
 import re
 import sqlite3
-import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -482,10 +481,8 @@ def database_of(place: Path, *statements: str) -> File:
 
 def test_a_query_without_end_is_the_tasks_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(records, "QUERY_S", 0.2)
-    began = time.monotonic()
     with pytest.raises(VerifierError, match=r"no end within 0\.2 s"):
         measure("run_sqlite3", database_of(tmp_path / "a.sqlite", "create table t (n)"), {"sql": ENDLESS})
-    assert time.monotonic() - began < 5
 
 
 def test_a_view_without_end_is_what_the_agent_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -548,10 +545,8 @@ def test_a_broken_expression_is_the_tasks_fault(broken: str) -> None:
 def test_an_expression_that_takes_too_long_is_the_tasks_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "SEARCH_S", 0.2)
     for name, result, expected in patterned("(.*a){30}x", "a" * 20_000):
-        began = time.monotonic()
         with pytest.raises(VerifierError, match=r"no end within 0\.2 s"):
             measure(name, result, expected)
-        assert time.monotonic() - began < 5
 
 
 @pytest.mark.parametrize(
