@@ -48,6 +48,18 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spread the files that serve a whole platform to a browser among the others: each of them starts a dozen
+    processes, and side by side they would wait for each other."""
+    files = [list(tests) for _, tests in itertools.groupby(items, lambda item: item.path)]
+    served = [tests for tests in files if "e2e" in tests[0].path.parts]
+    spread = [tests for tests in files if "e2e" not in tests[0].path.parts]
+    count = len(spread)
+    for place, tests in enumerate(reversed(served), 1):
+        spread.insert(count - place * count // (len(served) + 1), tests)
+    items[:] = itertools.chain.from_iterable(spread)
+
+
 @pytest.fixture
 def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder that only this test and its programs have their temporary files in."""

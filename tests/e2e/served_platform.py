@@ -91,7 +91,7 @@ class Platform:
         self.token = (home / "token").read_text().strip()
 
     def _address(self) -> str:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 150
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
                 said = json.loads((self.home / "serve.lock").read_text())
@@ -100,6 +100,8 @@ class Platform:
             except (FileNotFoundError, ValueError):
                 pass
             time.sleep(0.05)
+        self.process.kill()  # nobody else knows of it
+        self.process.wait()
         raise AssertionError((self.home / "serve.log").read_text())
 
     def get(self, path: str) -> Any:

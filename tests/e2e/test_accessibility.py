@@ -144,7 +144,7 @@ def test_every_route_is_looked_at(pages: dict[str, str]) -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_no_dialog_has_a_serious_fault(
     platform: Platform, browser: Browser, pages: dict[str, str], token: str, scheme: Any
 ) -> None:

@@ -189,8 +189,15 @@ def test_pictures_stand_in_where_novnc_cannot_connect(
     signed.complaints.clear()  # noVNC notes that it could not connect
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1366])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (390, "light"),
+        (1366, "dark"),
+        pytest.param(390, "dark", marks=pytest.mark.slow),
+        pytest.param(1366, "light", marks=pytest.mark.slow),
+    ],
+)
 def test_the_desktop_fits_the_screen(
     platform: Platform, browser: Browser, live: dict[str, Any], width: int, scheme: Any
 ) -> None:

@@ -220,7 +220,7 @@ def test_a_round_that_never_began_takes_its_turn_anew(platform: Platform, signed
         expect(page.get_by_text("It never began")).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [1366, 390])
+@pytest.mark.parametrize("width", [pytest.param(1366, marks=pytest.mark.slow), 390])
 def test_long_texts_scroll_in_their_place(platform: Platform, signed: Signed, width: int) -> None:
     long = "Read every word of this. " * 800
     typed = Decision(actions=(TypeText(text=long),), text=long, thought=long)
@@ -395,7 +395,7 @@ def test_a_replay_says_which_keys_it_knows(platform: Platform, signed: Signed) -
     expect(keys).to_contain_text("mark the step good, bad")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_a_phone_shows_every_page_without_scrolling_sideways(
     platform: Platform, browser: Browser, scheme: Any
 ) -> None:

@@ -96,7 +96,7 @@ async def submit(queue: TaskQueue, review_s: float) -> str:
 
 
 async def next_proposal(client: httpx.AsyncClient, *, but: str = "") -> dict[str, Any]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while True:
             items = (await client.get("/v1/proposals")).json()["items"]
             if items and items[0]["id"] != but:
@@ -105,7 +105,7 @@ async def next_proposal(client: httpx.AsyncClient, *, but: str = "") -> dict[str
 
 
 async def over(queue: TaskQueue, queued_id: str) -> str:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while not (found := await queue.get(queued_id)).state.over:
             await asyncio.sleep(0.02)
     return str(found.trajectory_id)

@@ -73,7 +73,7 @@ async def test_a_host_that_does_not_start_as_nobody_foresaw_ends_the_start(
     def start_host() -> Any:
         raise RuntimeError("odd")
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         with pytest.raises(ChildFailed, match="the sandbox host does not start: odd"):
             async with supervisor.Supervisor(settings, store, start_host).running():
                 raise AssertionError

@@ -65,7 +65,7 @@ async def working(store: Store, source: SandboxSource, **limits: Any) -> AsyncGe
 
 
 async def until(ask: Callable[[], Awaitable[T]], holds: Callable[[T], Any]) -> T:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while not holds(found := await ask()):
             await asyncio.sleep(0.02)
     return found

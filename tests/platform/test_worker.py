@@ -115,7 +115,7 @@ async def working(
 
 
 async def over(queue: TaskQueue, submitted: QueuedTask) -> QueuedTask:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while not (found := await queue.get(submitted.id)).state.over:
             await asyncio.sleep(0.02)
     return found

@@ -111,7 +111,7 @@ WALK = "rlrlrrr"
 PLACE = [0, 1, 0, 1, 0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("kind", [WorldSandbox, Forgetful])
+@pytest.mark.parametrize("kind", [WorldSandbox, pytest.param(Forgetful, marks=pytest.mark.slow)])
 async def test_values_of_a_walk_are_what_they_are_by_hand(store: Store, kind: type[WorldSandbox]) -> None:
     recorded = await walked(store, WALK)
     many = Continuing(continuations=200)

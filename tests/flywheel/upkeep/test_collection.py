@@ -333,7 +333,7 @@ asyncio.run(main())
 async def test_collecting_beside_writers_of_the_same_pictures_loses_none(store: Store, urls: Urls) -> None:
     arguments = [str(Path(__file__).parents[1]), urls.database, urls.blobs]
     writers = [
-        subprocess.Popen([sys.executable, "-c", _WRITE, *arguments, name, "30"], stdout=subprocess.PIPE)
+        subprocess.Popen([sys.executable, "-c", _WRITE, *arguments, name, "12"], stdout=subprocess.PIPE)
         for name in ("one", "two")
     ]
     collected = 0
@@ -343,7 +343,7 @@ async def test_collecting_beside_writers_of_the_same_pictures_loses_none(store: 
             assert whole.end is None or len(whole.steps) == 5
     for writer in writers:
         assert writer.stdout is not None
-        assert os.read(writer.stdout.fileno(), 1000) == b"." * 30
+        assert os.read(writer.stdout.fileno(), 1000) == b"." * 12
         writer.stdout.close()
         assert writer.wait() == 0
     # how many came and went beside the writers is up to the scheduler

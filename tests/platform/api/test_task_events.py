@@ -14,7 +14,7 @@ from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
 from deskhand_platform.states import WorkState
 
-DATABASES = ("sqlite", "postgresql")
+DATABASES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))
 BODY = {"task_id": "fake/press-button"}
 
 

@@ -53,7 +53,7 @@ async def begun(
 
 
 async def heard(said: Said, words: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while not any(words in line for line in said):
             await asyncio.sleep(0.01)
 

@@ -51,15 +51,16 @@ def test_it_tells_how_far_it_is_and_what_came_of_it(tmp_path: Path) -> None:
         pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.timeout(400)
 def test_a_signal_ends_it_in_order_and_it_goes_on_later(tmp_path: Path, number: signal.Signals) -> None:
     folder = tmp_path / "runs/some"
-    process = start(tmp_path, *COLLECT, "--set", "episodes_per_task=400")
-    deadline = time.monotonic() + 90
+    process = start(tmp_path, *COLLECT, "--set", "episodes_per_task=120")
+    deadline = time.monotonic() + 150
     while (state := read_state(folder)) is None or not state.done:
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.05)
     process.send_signal(number)
-    printed, told = process.communicate(timeout=60)
+    printed, told = process.communicate(timeout=100)
     assert (process.returncode, printed) == (128 + number, "")
     assert told.splitlines()[-2:] == ["stopping …", "stopped; the same command with --name some goes on"]
     # the run's own process said its last word, and is gone
@@ -67,8 +68,8 @@ def test_a_signal_ends_it_in_order_and_it_goes_on_later(tmp_path: Path, number: 
     with pytest.raises(ProcessLookupError):
         os.kill(state.pid, 0)
     assert read_result(folder) is None
-    again, _ = start(tmp_path, *COLLECT, "--set", "episodes_per_task=400").communicate(timeout=120)
-    assert "episodes: 400" in again
+    again, _ = start(tmp_path, *COLLECT, "--set", "episodes_per_task=120").communicate(timeout=120)
+    assert "episodes: 120" in again
 
 
 Train = Callable[..., str]

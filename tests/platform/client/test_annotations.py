@@ -67,7 +67,7 @@ async def test_proposals_are_accepted_and_replaced(client: AsyncDeskhand, store:
         )
         for id in ("a", "b")
     ]
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         while len(waiting := [one async for one in client.proposals()]) < 2:
             await asyncio.sleep(0.02)
     assert (await client.proposal(waiting[0].id)).state is ProposalState.WAITING

@@ -70,7 +70,7 @@ async def test_what_nobody_foresaw_ends_no_schedule(
     Odd = odd_once(Scheduler)
     odd = Odd(services.schedules, services.book, services.rounds, services.store)
     running = asyncio.create_task(odd.run(look_s=0.01))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(100):
         await odd.looked.wait()
     running.cancel()
     assert 'raise RuntimeError("odd")' in caplog.text

@@ -12,7 +12,7 @@ from deskhand_platform.errors import InvalidField
 from deskhand_platform.serving import platform
 from deskhand_platform.settings import Settings
 
-DATABASES = ("sqlite", "postgresql")
+DATABASES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))
 BRIEF: dict[str, Any] = {"collect": None, "explore": None, "score": None, "pretrain": None, "rejection": None}
 
 
