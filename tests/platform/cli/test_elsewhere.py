@@ -361,9 +361,7 @@ async def test_the_address_may_stand_in_the_settings(
     assert said[0] == 0 and ids["policy"] in said[1]
 
 
-async def test_reading_an_empty_home_makes_nobody_its_administrator(
-    beside: Deskhand,
-) -> None:
+async def test_reading_an_empty_home_makes_nobody_its_administrator(beside: Deskhand) -> None:
     assert (await beside("trajectories", "list"))[2] == ""
     assert "name      owner" in (await beside("users", "list"))[2]
 
