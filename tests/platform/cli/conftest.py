@@ -54,9 +54,6 @@ def deskhand(
                 status = 0
             except SystemExit as ended:
                 status = int(ended.code or 0)
-            except Exception:  # noqa: BLE001  whatever it is ends a process so
-                sys.excepthook(*sys.exc_info())
-                status = 1
             finally:
                 logging.root.removeHandler(logging.lastResort)
         return Ended(status, *capsys.readouterr())

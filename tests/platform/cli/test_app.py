@@ -18,6 +18,18 @@ from deskhand_sandbox.isolation import Confinement
 Deskhand = Callable[..., Any]
 
 
+def process(home: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "deskhand_platform.cli.app", *arguments],
+        env={**os.environ, "DESKHAND_HOME": str(home), "COLUMNS": "200", **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
@@ -101,30 +113,17 @@ def test_the_version_is_told(deskhand: Deskhand) -> None:
     assert deskhand("--version") == (0, f"deskhand {version('deskhand')}\n", "")
 
 
-def test_debug_shows_where(deskhand: Deskhand) -> None:
-    assert "Traceback" in deskhand("run", "--round", "x", DESKHAND_DEBUG="1").err
+def test_debug_shows_where(tmp_path: Path) -> None:
+    # Python shows it of what ends a process
+    assert "Traceback" in process(tmp_path, "run", "--round", "x", DESKHAND_DEBUG="1").stderr
 
 
 def test_a_port_in_use_names_the_way_out(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        # a platform says how its process writes its log: it gets one of its own
-        result = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "deskhand_platform.cli.app",
-                "serve",
-                "--port",
-                str(taken.getsockname()[1]),
-            ],
-            env={**os.environ, "DESKHAND_HOME": str(tmp_path), "COLUMNS": "200"},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        # a platform sets how its process writes its log
+        result = process(tmp_path, "serve", "--port", str(taken.getsockname()[1]))
     assert result.returncode == 1 and "--port" in result.stderr and "Traceback" not in result.stderr
     assert not (tmp_path / "sandbox-host.json").exists()
 
