@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 from collections.abc import Callable
 
@@ -14,26 +13,9 @@ from deskhand_platform.accounts.access import Principal
 from deskhand_platform.accounts.audit import Audit, EntryFilter
 from deskhand_platform.accounts.tokens import Tokens
 from deskhand_platform.accounts.users import Users
-from deskhand_platform.cli.app import main
 from deskhand_platform.settings import Settings
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def deskhand(settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: str, told: str = "") -> tuple[int, str, str]:
-        monkeypatch.setenv("DESKHAND_HOME", str(settings.home))
-        monkeypatch.setattr("sys.argv", ["deskhand", *arguments])
-        monkeypatch.setattr("sys.stdin", io.StringIO(told))
-        try:
-            main()
-            status = 0
-        except SystemExit as ended:
-            status = int(ended.code or 0)
-        return status, *capsys.readouterr()
-
-    return run
 
 
 @pytest.mark.slow

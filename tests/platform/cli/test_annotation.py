@@ -8,30 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import OutcomeScore
 from deskhand_platform.accounts.tokens import Tokens
-from deskhand_platform.cli.app import main
 from deskhand_platform.settings import Settings
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def deskhand(settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setenv("DESKHAND_HOME", str(settings.home))
-        monkeypatch.setattr("sys.argv", ["deskhand", *arguments])
-        try:
-            main()
-            status = 0
-        except SystemExit as ended:
-            status = int(ended.code or 0)
-        return status, *capsys.readouterr()
-
-    return run
 
 
 def played(settings: Settings, record_episode: Any) -> str:

@@ -1,19 +1,25 @@
 from __future__ import annotations
 
+import functools
 import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deskhand_platform.auth import write_private
-from deskhand_platform.cli.app import main
+from deskhand_sandbox.isolation import Confinement
+
+Deskhand = Callable[..., Any]
 
 
-def deskhand(home: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def process(home: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "deskhand_platform.cli.app", *arguments],
         env={**os.environ, "DESKHAND_HOME": str(home), "COLUMNS": "200", **environment},
@@ -94,90 +100,81 @@ def deskhand(home: Path, *arguments: str, **environment: str) -> subprocess.Comp
     ],
 )
 def test_what_goes_wrong_is_one_sentence(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    status: int,
-    said: str,
+    tmp_path: Path, deskhand: Deskhand, arguments: list[str], status: int, said: str
 ) -> None:
-    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "200")
     (tmp_path / "something").write_text("here")
     (tmp_path / "bytes.jsonl").write_bytes(b'{"task_id": "\xff"}')
-    monkeypatch.setattr("sys.argv", ["deskhand", *(word.format(home=tmp_path) for word in arguments)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    shown = capsys.readouterr()
-    assert ended.value.code == status, shown.err
+    shown = deskhand(*(word.format(home=tmp_path) for word in arguments), home=tmp_path)
+    assert shown.status == status, shown.err
     assert said.format(home=tmp_path) in shown.err and "Traceback" not in shown.err and shown.out == ""
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.argv", ["deskhand", "--version"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert (ended.value.code, capsys.readouterr().out) == (0, f"deskhand {version('deskhand')}\n")
+def test_the_version_is_told(deskhand: Deskhand) -> None:
+    assert deskhand("--version") == (0, f"deskhand {version('deskhand')}\n", "")
 
 
 def test_debug_shows_where(tmp_path: Path) -> None:
-    assert "Traceback" in deskhand(tmp_path, "run", "--round", "x", DESKHAND_DEBUG="1").stderr
+    # Python shows it of what ends a process
+    assert "Traceback" in process(tmp_path, "run", "--round", "x", DESKHAND_DEBUG="1").stderr
 
 
 def test_a_port_in_use_names_the_way_out(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        result = deskhand(tmp_path, "serve", "--port", str(taken.getsockname()[1]))
+        # a platform sets how its process writes its log
+        result = process(tmp_path, "serve", "--port", str(taken.getsockname()[1]))
     assert result.returncode == 1 and "--port" in result.stderr and "Traceback" not in result.stderr
     assert not (tmp_path / "sandbox-host.json").exists()
 
 
-def test_no_command_says_what_there_is(tmp_path: Path) -> None:
-    shown = deskhand(tmp_path, "--help")
-    assert shown.returncode == 0
+def test_no_command_says_what_there_is(deskhand: Deskhand) -> None:
+    shown = deskhand("--help")
+    assert shown.status == 0
     for command in ("serve", "run", "tasks", "submit", "rounds", "replay", "doctor", "bench", "study"):
-        assert command in shown.stdout
+        assert command in shown.out
 
 
-def test_lists_read_an_empty_store(tmp_path: Path) -> None:
+def test_lists_read_an_empty_store(deskhand: Deskhand) -> None:
     for arguments in (["trajectories", "list"], ["policies", "list"]):
-        result = deskhand(tmp_path, *arguments)
-        assert result.returncode == 0 and "Traceback" not in result.stderr
+        result = deskhand(*arguments)
+        assert result.status == 0 and "Traceback" not in result.err
 
 
-def test_a_broken_configuration_file(tmp_path: Path) -> None:
+def test_a_broken_configuration_file(tmp_path: Path, deskhand: Deskhand) -> None:
     (tmp_path / "config.yaml").write_text("port: many")
-    result = deskhand(tmp_path, "serve")
-    assert result.returncode == 2 and "port" in result.stderr
+    result = deskhand("serve", home=tmp_path)
+    assert result.status == 2 and "port" in result.err
 
 
-def test_the_file_names_tasks_and_programs(tmp_path: Path) -> None:
+def test_the_file_names_tasks_and_programs(tmp_path: Path, deskhand: Deskhand) -> None:
     (tmp_path / "mine.yaml").write_text(
         "family: mine\nenvironment: {kind: fake}\ntasks:\n"
         "- {name: look, description: It looks., instruction: Look., verifier: {name: fake}}\n"
     )
     (tmp_path / "config.yaml").write_text(f"tasks: [{tmp_path}/mine.yaml]\nchromium: /nowhere/chromium\n")
-    listed = deskhand(tmp_path, "tasks", "list", "mine/")
-    assert listed.returncode == 0 and "mine/look" in listed.stdout, listed.stderr
-    assert "/nowhere/chromium" in deskhand(tmp_path, "doctor").stdout
+    listed = deskhand("tasks", "list", "mine/", home=tmp_path)
+    assert listed.status == 0 and "mine/look" in listed.out, listed.err
+    assert "/nowhere/chromium" in deskhand("doctor", home=tmp_path).out
 
 
-def test_doctor_names_what_mends(tmp_path: Path) -> None:
-    result = deskhand(tmp_path, "doctor", PATH="/nowhere")
-    assert result.returncode == 1 and "apt-get install chromium" in result.stdout
-    result = deskhand(tmp_path, "doctor", DESKHAND_CHROMIUM="/nowhere/chromium")
-    assert result.returncode == 1 and "/nowhere/chromium" in result.stdout  # what sandboxes would start
+def test_doctor_names_what_mends(deskhand: Deskhand, monkeypatch: pytest.MonkeyPatch) -> None:
+    # what is found out without a PATH is not kept for other tests
+    monkeypatch.setattr(Confinement, "available", functools.cache(Confinement.available.__wrapped__))
+    result = deskhand("doctor", PATH="/nowhere")
+    assert result.status == 1 and "apt-get install chromium" in result.out
+    result = deskhand("doctor", DESKHAND_CHROMIUM="/nowhere/chromium")
+    assert result.status == 1 and "/nowhere/chromium" in result.out  # what sandboxes would start
 
 
-def test_doctor_looks_at_pools_of_the_settings(tmp_path: Path) -> None:
-    assert "pools of sandboxes in the settings: none" in deskhand(tmp_path, "doctor").stdout
+def test_doctor_looks_at_pools_of_the_settings(tmp_path: Path, deskhand: Deskhand) -> None:
+    assert "pools of sandboxes in the settings: none" in deskhand("doctor", home=tmp_path).out
     (tmp_path / "config.yaml").write_text("sandbox: {pools: {vm: {settings: {image: /nowhere/disk}}}}")
-    result = deskhand(tmp_path, "doctor")
-    assert result.returncode == 1 and "no disk image at /nowhere/disk" in result.stdout
+    result = deskhand("doctor", home=tmp_path)
+    assert result.status == 1 and "no disk image at /nowhere/disk" in result.out
 
 
-def test_a_stale_token_file_is_not_enough(tmp_path: Path) -> None:
+def test_a_stale_token_file_is_not_enough(tmp_path: Path, deskhand: Deskhand) -> None:
     write_private(tmp_path / "token", "wrong")
-    result = deskhand(tmp_path, "rounds", "list", DESKHAND_URL="http://127.0.0.1:9")
-    assert result.returncode == 1 and "no platform answers" in result.stderr
+    result = deskhand("rounds", "list", home=tmp_path, DESKHAND_URL="http://127.0.0.1:9")
+    assert result.status == 1 and "no platform answers" in result.err

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import io
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -16,44 +14,18 @@ from deskhand_flywheel.types import OutcomeScore, SelectionRule
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.opening import Accounts
 from deskhand_platform.cli import tasks
-from deskhand_platform.cli.app import main
 from deskhand_platform.settings import Settings
 
-Said = tuple[int, str, str]
-Deskhand = Callable[..., Awaitable[Said]]
+Deskhand = Callable[..., Awaitable[tuple[int, str, str]]]
 
 
 @pytest.fixture
-def deskhand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Deskhand:
-    """Runs a command beside the server: its exit status, what it printed, and what it said."""
-    monkeypatch.delenv("DESKHAND_URL", raising=False)
-
-    def run() -> int:
-        try:
-            main()
-        except SystemExit as ended:
-            return int(ended.code or 0)
-        return 0
-
-    async def deskhand(home: Path, *arguments: str, token: str = "", told: str = "") -> Said:
-        monkeypatch.setenv("DESKHAND_HOME", str(home))
-        monkeypatch.setenv("DESKHAND_TOKEN", token)
-        monkeypatch.setattr("sys.argv", ["deskhand", *arguments])
-        monkeypatch.setattr("sys.stdin", io.StringIO(told))
-        status = await asyncio.to_thread(run)
-        printed, said = capsys.readouterr()
-        return status, printed, said
-
-    return deskhand
-
-
-@pytest.fixture
-def there(deskhand: Deskhand, url: str, token: str, tmp_path: Path) -> Deskhand:
-    """As `deskhand`, of the platform at the address, from a home that holds nothing, and keeps doing so."""
+def there(beside: Deskhand, url: str, token: str, tmp_path: Path) -> Deskhand:
+    """As `beside`, of the platform at the address, from a home that holds nothing, and keeps doing so."""
     home = tmp_path / "other"
 
-    async def asked(*arguments: str, token: str = token, told: str = "") -> Said:
-        answer = await deskhand(home, *arguments, "--url", url, token=token, told=told)
+    async def asked(*arguments: str, token: str = token, told: str = "") -> tuple[int, str, str]:
+        answer = await beside(*arguments, "--url", url, home=home, told=told, DESKHAND_TOKEN=token)
         assert not (home / "deskhand.db").exists()
         return answer
 
@@ -77,7 +49,7 @@ async def ids(store: Store, settings: Settings, record_episode: Any) -> dict[str
 
 
 async def test_what_is_read_is_printed_the_same_here_and_elsewhere(
-    there: Deskhand, deskhand: Deskhand, settings: Settings, ids: dict[str, str], accounts: Accounts
+    there: Deskhand, beside: Deskhand, ids: dict[str, str], accounts: Accounts
 ) -> None:
     await accounts.users.add("ada", Role.ANNOTATOR)
     assert (await there("policies", "list"))[0] == 0  # from now on the token has been used
@@ -115,7 +87,7 @@ async def test_what_is_read_is_printed_the_same_here_and_elsewhere(
         status, printed, said = await there(*asked)
         assert (status, said) == (0, ""), line
         assert part.replace("{episode}", ids["episode"]) in printed, line
-        assert await deskhand(settings.home, *asked) == (0, printed, ""), line
+        assert await beside(*asked) == (0, printed, ""), line
 
 
 @pytest.mark.parametrize(
@@ -360,17 +332,17 @@ async def test_roles_that_may_not_are_told_so(
     ],
 )
 async def test_what_there_is_not_is_said_in_one_sentence_here_and_elsewhere(
-    there: Deskhand, deskhand: Deskhand, settings: Settings, accounts: Accounts, line: str, why: str
+    there: Deskhand, beside: Deskhand, accounts: Accounts, line: str, why: str
 ) -> None:
     await accounts.users.add("ada", Role.ANNOTATOR)
     status, printed, said = await there(*line.split())
     assert (status, printed) == (2, "")
     assert why in said and said.startswith("deskhand: ") and said.count("\n") == 1
-    assert await deskhand(settings.home, *line.split()) == (status, printed, said)
+    assert await beside(*line.split()) == (status, printed, said)
 
 
 async def test_the_address_may_stand_in_the_settings(
-    deskhand: Deskhand,
+    beside: Deskhand,
     url: str,
     token: str,
     ids: dict[str, str],
@@ -379,21 +351,19 @@ async def test_the_address_may_stand_in_the_settings(
 ) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "config.yaml").write_text(f"url: {url}\n")
-    said = await deskhand(tmp_path / "other", "policies", "list", token=token)
+    said = await beside("policies", "list", home=tmp_path / "other", DESKHAND_TOKEN=token)
     assert said[0] == 0 and ids["policy"] in said[1]
     monkeypatch.setenv("DESKHAND_URL", "")
-    said = await deskhand(tmp_path / "other", "policies", "list", token=token)
+    said = await beside("policies", "list", home=tmp_path / "other", DESKHAND_TOKEN=token)
     assert said[0] == 0 and ids["policy"] not in said[1]
     monkeypatch.setenv("DESKHAND_URL", url)
-    said = await deskhand(tmp_path, "policies", "list", token=token)
+    said = await beside("policies", "list", home=tmp_path, DESKHAND_TOKEN=token)
     assert said[0] == 0 and ids["policy"] in said[1]
 
 
-async def test_reading_an_empty_home_makes_nobody_its_administrator(
-    deskhand: Deskhand, tmp_path: Path
-) -> None:
-    assert (await deskhand(tmp_path, "trajectories", "list"))[2] == ""
-    assert "name      owner" in (await deskhand(tmp_path, "users", "list"))[2]
+async def test_reading_an_empty_home_makes_nobody_its_administrator(beside: Deskhand) -> None:
+    assert (await beside("trajectories", "list"))[2] == ""
+    assert "name      owner" in (await beside("users", "list"))[2]
 
 
 async def test_steps_are_marked_and_noted(there: Deskhand, ids: dict[str, str], store: Store) -> None:

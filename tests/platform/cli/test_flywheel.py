@@ -13,7 +13,6 @@ from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.worker import Job, run_episodes
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import SelectionRule
-from deskhand_platform.cli.app import main
 from deskhand_platform.settings import load_settings
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
@@ -22,17 +21,13 @@ from deskhand_sandbox.types import Split
 
 
 @pytest.fixture
-def deskhand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def deskhand(tmp_path: Path, deskhand: Any) -> Any:
     """Runs a command at a home; what it printed."""
 
     def run(home: str, *arguments: str) -> str:
-        monkeypatch.setenv("DESKHAND_HOME", str(tmp_path / home))
-        monkeypatch.setattr("sys.argv", ["deskhand", *arguments])
-        try:
-            main()
-        except SystemExit as ended:
-            assert ended.code in (None, 0), capsys.readouterr().err
-        return capsys.readouterr().out
+        ended = deskhand(*arguments, home=tmp_path / home)
+        assert ended.status == 0, ended.err
+        return ended.out
 
     return run
 

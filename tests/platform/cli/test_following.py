@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import httpx
 import pytest
 
 from deskhand_platform.cli import client as cli_client
 from deskhand_platform.cli import progress
-from deskhand_platform.cli.app import main
 from deskhand_platform.client import AsyncDeskhand, connection, flows, stream
 
 AWAY_S = 20.0
@@ -67,7 +67,7 @@ async def test_what_goes_on_without_its_platform_is_followed_still(
     token: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    beside: Callable[..., Awaitable[Any]],
 ) -> None:
     network = StartedAnew(*end)
     clock = SimpleNamespace(monotonic=lambda: network.now_s)
@@ -76,10 +76,6 @@ async def test_what_goes_on_without_its_platform_is_followed_still(
     monkeypatch.setattr(connection, "asyncio", SimpleNamespace(sleep=network.slept))
     for module in (flows, stream):
         monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path / "other"))
-    monkeypatch.setenv("DESKHAND_TOKEN", token)
-    monkeypatch.setattr("sys.argv", ["deskhand", *command.split(), "--url", url])
-    with pytest.raises(SystemExit) as ended:
-        await asyncio.to_thread(main)
-    printed, said = capsys.readouterr()
-    assert ended.value.code == 1 and last in printed + said, said
+    home = tmp_path / "other"
+    status, printed, said = await beside(*command.split(), "--url", url, home=home, DESKHAND_TOKEN=token)
+    assert status == 1 and last in printed + said, said

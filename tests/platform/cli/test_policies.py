@@ -10,22 +10,17 @@ import torch
 
 from deskhand_agent.models.bundle import BUNDLE_FILE, build_tiny, load_bundle, save_bundle
 from deskhand_agent.models.tiny import TinyConfig
-from deskhand_platform.cli.app import main
 
 SMALL = TinyConfig(patch_px=8, vision_width=16, vision_depth=1, vision_heads=2, text_width=32, text_depth=1)
 
 
 @pytest.fixture
-def deskhand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def deskhand(deskhand: Any) -> Any:
     """Runs a command; how it ended and what it printed."""
-    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path / "home"))
 
-    def run(*arguments: object) -> tuple[object, str]:
-        monkeypatch.setattr("sys.argv", ["deskhand", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return ended.value.code or 0, printed.out + printed.err
+    def run(*arguments: object) -> tuple[int, str]:
+        status, out, err = deskhand(*arguments)
+        return status, out + err
 
     return run
 

@@ -23,7 +23,6 @@ from deskhand_flywheel.prm.continuation import Continuing
 from deskhand_flywheel.prm.labelling import LabelSettings, label_store
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepScore
-from deskhand_platform.cli.app import main
 from deskhand_platform.jobs import scoring
 from deskhand_platform.jobs.scoring import score_config
 from deskhand_platform.settings import load_settings
@@ -49,24 +48,6 @@ class Walker:
     async def act(self, context: Context) -> Decision:
         key = "ArrowRight" if self._chance.random() < 0.65 else "ArrowLeft"
         return Decision(actions=(Press(keys=(key,)),), text=f"press(key='{key}')")
-
-
-@pytest.fixture
-def deskhand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs a command; its exit status, and what it printed and complained of."""
-    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path / "home"))
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["deskhand", *arguments])
-        status: Any = 0
-        try:
-            main()
-        except SystemExit as ended:
-            status = ended.code or 0
-        printed = capsys.readouterr()
-        return status, printed.out, printed.err
-
-    return run
 
 
 async def play(home: Path) -> str:

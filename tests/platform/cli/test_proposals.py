@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from PIL import Image as Picture
@@ -18,17 +18,9 @@ from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.types import AskUser, Click, EnvironmentSpec, Observation, Task, VerifierSpec
 
 
-async def deskhand(url: str, token: str, *arguments: str) -> tuple[int | None, str]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "deskhand_platform.cli.app", *arguments,
-        env={**os.environ, "DESKHAND_URL": url, "DESKHAND_TOKEN": token},
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    said, _ = await process.communicate()
-    return process.returncode, said.decode()
-
-
-async def test_a_proposal_is_listed_and_replaced(services: Services, store: Store, person: Any) -> None:
+async def test_a_proposal_is_listed_and_replaced(
+    services: Services, store: Store, person: Any, beside: Callable[..., Awaitable[Any]]
+) -> None:
     ada = await person("ada")
     seen = Observation(screenshot=encoded(Picture.new("RGB", (40, 30))), captured_at_s=1.0, settled_ms=1.0)
     task = Task(id="t", environment=EnvironmentSpec(kind="fake"), verifier=VerifierSpec(name="fake"))
@@ -39,19 +31,19 @@ async def test_a_proposal_is_listed_and_replaced(services: Services, store: Stor
     listener = listen("127.0.0.1", 0)
     try:
         async with serve_api(services, listener):
-            url = address_of(listener)
-            status, said = await deskhand(url, ada, "tasks", "proposals")
-            row = said.splitlines()[1]
+            signed = partial(beside, DESKHAND_URL=address_of(listener), DESKHAND_TOKEN=ada)
+            status, shown, _ = await signed("tasks", "proposals")
+            row = shown.splitlines()[1]
             assert status == 0 and "Do it." in row and "click(point='<point>1 1</point>')" in row
             own = ("--replace", "click(point='<point>5 6</point>')", "--reason", "It missed.")
-            assert await deskhand(url, ada, "tasks", "answer", row.split()[0], *own) == (0, "answered\n")
-            status, said = await deskhand(url, ada, "tasks", "answer", row.split()[0])
+            assert await signed("tasks", "answer", row.split()[0], *own) == (0, "answered\n", "")
+            status, _, said = await signed("tasks", "answer", row.split()[0])
             assert status == 1 and "ada has answered already" in said
             asked = asyncio.create_task(Proposals(store).review(context, question, within_s=600.0))
-            row = (await deskhand(url, ada, "tasks", "proposals"))[1].splitlines()[1]
+            row = (await signed("tasks", "proposals"))[1].splitlines()[1]
             assert "call_user(content='Which?')" in row
             own = ("--answer", "The blue one.")
-            assert await deskhand(url, ada, "tasks", "answer", row.split()[0], *own) == (0, "answered\n")
+            assert await signed("tasks", "answer", row.split()[0], *own) == (0, "answered\n", "")
     finally:
         listener.close()
     answer = await asking

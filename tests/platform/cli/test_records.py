@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from deskhand_flywheel.store import Store
-from deskhand_platform.settings import Settings
 
 Record = Callable[..., Awaitable[str]]
 
 
 async def test_trajectories_are_listed_by_words_and_figures(
-    settings: Settings, store: Store, record_episode: Record
+    store: Store, record_episode: Record, beside: Callable[..., Awaitable[Any]]
 ) -> None:
     found = await record_episode(store)
     for asked, there in (
@@ -23,11 +20,5 @@ async def test_trajectories_are_listed_by_words_and_figures(
         (["--failure", "sandbox_died"], False),
         (["--outcome", "success", "--until", "2020-01-01"], False),
     ):
-        listed = subprocess.run(
-            [sys.executable, "-m", "deskhand_platform.cli.app", "trajectories", "list", *asked],
-            env={**os.environ, "DESKHAND_HOME": str(settings.home), "COLUMNS": "200"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (listed.returncode, found in listed.stdout) == (0, there), listed.stderr
+        listed = await beside("trajectories", "list", *asked)
+        assert (listed.status, found in listed.out) == (0, there), listed.err

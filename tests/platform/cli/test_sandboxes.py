@@ -6,7 +6,10 @@ import json
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,51 +18,61 @@ from deskhand_sandbox.errors import SandboxDied
 from deskhand_sandbox.manager import PoolSettings
 
 PICTURE = b"\x89PNG"
+Deskhand = Callable[..., Any]
 
 
-def deskhand(*arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "deskhand_platform.cli.app", "sandbox", *arguments]
-    return subprocess.run(command, input=given, capture_output=True, text=True, check=False, timeout=120)
+@pytest.fixture
+def sandbox(deskhand: Deskhand) -> Deskhand:
+    return partial(deskhand, "sandbox")
 
 
-def test_the_kinds_are_listed() -> None:
-    listed = deskhand("list")
-    assert listed.returncode == 0
+def test_the_kinds_are_listed(sandbox: Deskhand) -> None:
+    listed = sandbox("list")
+    assert listed.status == 0
     for kind in ("browser", "desktop", "fake", "world"):
-        assert kind in listed.stdout
-    kinds = {one["kind"]: one for one in json.loads(deskhand("list", "--json").stdout)}
+        assert kind in listed.out
+    kinds = {one["kind"]: one for one in json.loads(sandbox("list", "--json").out)}
     assert kinds["fake"] == {"kind": "fake", "here": True, "missing": None}
 
 
-def test_actions_are_done_in_order_and_each_screen_is_kept(tmp_path: Path) -> None:
+def test_actions_are_done_in_order_and_each_screen_is_kept(tmp_path: Path, sandbox: Deskhand) -> None:
+    screens = tmp_path / "screens"
     click = "click(point='<point>20 60</point>')"
-    done = deskhand("try", "fake", "--task", "fake/press-button", "--screens", str(tmp_path), "--do", click)
-    assert done.returncode == 0, done.stderr
-    assert "Press " in done.stdout
-    pictures = sorted(tmp_path.iterdir())
+    done = sandbox("try", "fake", "--task", "fake/press-button", "--screens", str(screens), "--do", click)
+    assert done.status == 0, done.err
+    assert "Press " in done.out
+    pictures = sorted(screens.iterdir())
     assert [each.name for each in pictures] == ["000.png", "001.png"]
     assert all(each.read_bytes().startswith(PICTURE) for each in pictures)
 
 
-def test_settings_of_the_kind_are_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
+def test_settings_of_the_kind_are_set(tmp_path: Path, sandbox: Deskhand) -> None:
     (tmp_path / "config.yaml").write_text("sandbox: {pools: {small: {kind: fake, settings: {width_px: 90}}}}")
     screens = tmp_path / "screens"
     away = ("--screens", str(screens), "--do", "click(point='<point>20 90</point>')")
-    done = deskhand("try", "small", "--set", "height_px=70", *away)
-    assert "off the screen, which is 90 x 70 pixels" in done.stderr
+    done = sandbox("try", "small", "--set", "height_px=70", *away, home=tmp_path)
+    assert "off the screen, which is 90 x 70 pixels" in done.err
 
 
-def test_what_a_terminal_shows_is_printed(tmp_path: Path) -> None:
+def test_what_a_terminal_shows_is_printed(tmp_path: Path, sandbox: Deskhand) -> None:
     told = ("--task", "worlds/chain", "--screens", str(tmp_path), "--do", "hotkey(key='right')")
-    done = deskhand("try", "world", *told)
-    assert done.returncode == 0, done.stderr
-    assert "@----G" in done.stdout and "-@---G" in done.stdout
+    done = sandbox("try", "world", *told)
+    assert done.status == 0, done.err
+    assert "@----G" in done.out and "-@---G" in done.out
 
 
 def test_lines_of_the_standard_input_are_actions(tmp_path: Path) -> None:
     lines = "help\nclik()\nclick(point='<point>900 60</point>')\nclick(point='<point>20 60</point>')\n"
-    done = deskhand("try", "fake", "--screens", str(tmp_path), given=lines)
+    # standard input that comes from another program
+    command = [sys.executable, "-m", "deskhand_platform.cli.app", "sandbox", "try", "fake"]
+    done = subprocess.run(
+        [*command, "--screens", str(tmp_path)],
+        input=lines,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert done.returncode == 0
     assert "type(content='text')" in done.stdout
     assert "expected click" in done.stderr
@@ -84,11 +97,11 @@ def test_lines_of_the_standard_input_are_actions(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("temporary")
-def test_what_is_wrong_is_said(arguments: tuple[str, ...], status: int, said: str) -> None:
-    done = deskhand(*arguments)
-    assert done.returncode == status
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+def test_what_is_wrong_is_said(sandbox: Deskhand, arguments: tuple[str, ...], status: int, said: str) -> None:
+    done = sandbox(*arguments)
+    assert done.status == status
+    assert said in done.err
+    assert "Traceback" not in done.err
 
 
 @pytest.mark.usefixtures("temporary")
@@ -103,10 +116,10 @@ async def test_one_sandbox_is_lent_at_a_time_and_another_once_it_has_ended() -> 
         assert (await lend()).alive()
 
 
-def test_a_port_that_is_taken_is_said() -> None:
+def test_a_port_that_is_taken_is_said(sandbox: Deskhand) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = deskhand("try", "fake", "--live", "--port", port, "--do", "wait()")
-    assert done.returncode == 1
-    assert f"port {port} cannot be listened on: Address already in use; choose another" in done.stderr
-    assert "Traceback" not in done.stderr
+        done = sandbox("try", "fake", "--live", "--port", port, "--do", "wait()")
+    assert done.status == 1
+    assert f"port {port} cannot be listened on: Address already in use; choose another" in done.err
+    assert "Traceback" not in done.err

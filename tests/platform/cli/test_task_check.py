@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from deskhand_platform.cli.app import main
 from deskhand_platform.jobs.proofs import Candidate, Verdict, prove
 from deskhand_platform.jobs.task_checks import Leases, candidates
 from deskhand_sandbox.base import Sandbox
@@ -65,21 +64,16 @@ tasks:
 """
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["deskhand", "tasks", "check", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return int(ended.value.code or 0)
+@pytest.fixture
+def check(deskhand: Any) -> Any:
+    return partial(deskhand, "tasks", "check")
 
 
-def test_broken_tasks_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_broken_tasks_are_named(tmp_path: Path, check: Any) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(TASKS)
-    monkeypatch.setenv("COLUMNS", "240")
-    assert run(monkeypatch, str(file), "--workers", "3", "--json") == 1
-    shown = capsys.readouterr()
+    shown = check(str(file), "--workers", "3", "--json", COLUMNS="240")
+    assert shown.status == 1
     assert shown.out, shown.err
     found: dict[str, Any] = json.loads(shown.out)
     reasons = {
@@ -99,11 +93,9 @@ def test_broken_tasks_are_named(
     assert "✗ mine/never-passes broken" in shown.err
 
 
-def test_tasks_that_hold_are_counted(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, "fake", "--seeds", "3") == 0
-    shown = capsys.readouterr()
+def test_tasks_that_hold_are_counted(check: Any) -> None:
+    shown = check("fake", "--seeds", "3")
+    assert shown.status == 0
     assert "6 proven, 3 unproven" in shown.out and "Without an oracle: fake/never-done" in shown.out
     assert "✓ fake/press-button (seed 2) proven" in shown.err
 
@@ -116,20 +108,17 @@ def test_tasks_that_hold_are_counted(
         (["--seeds", "none", "fake"], "--seeds"),
     ],
 )
-def test_what_is_asked_wrongly(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    assert run(monkeypatch, *arguments) == 2
-    assert said in capsys.readouterr().err
+def test_what_is_asked_wrongly(check: Any, arguments: list[str], said: str) -> None:
+    shown = check(*arguments)
+    assert shown.status == 2
+    assert said in shown.err
 
 
-def test_a_file_that_holds_no_tasks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_holds_no_tasks(tmp_path: Path, check: Any) -> None:
     (tmp_path / "bad.yaml").write_text("family: x\ntasks: 3\n")
-    assert run(monkeypatch, str(tmp_path / "bad.yaml")) == 1
-    assert "bad.yaml line 2: tasks: must be a list" in capsys.readouterr().err
+    shown = check(str(tmp_path / "bad.yaml"))
+    assert shown.status == 1
+    assert "bad.yaml line 2: tasks: must be a list" in shown.err
 
 
 def test_names_mean_ids_families_and_patterns() -> None:

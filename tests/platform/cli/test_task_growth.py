@@ -15,7 +15,6 @@ import yaml
 
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
-from deskhand_platform.cli.app import main
 from deskhand_platform.settings import load_settings
 from deskhand_sandbox.tasks.families import FolderFamily
 
@@ -23,16 +22,12 @@ TASK = "generated/fill-2-large"
 
 
 @pytest.fixture
-def grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def grow(deskhand: Any) -> Any:
     """Runs the command at a home; its exit status and what it reported."""
 
-    def run(*arguments: str) -> tuple[object, Any]:
-        monkeypatch.setenv("DESKHAND_HOME", str(tmp_path / "home"))
-        monkeypatch.setattr("sys.argv", ["deskhand", "tasks", "grow", *arguments, "--json"])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capsys.readouterr()
-        return ended.value.code, json.loads(printed.out) if printed.out else printed.err
+    def run(*arguments: str) -> tuple[int, Any]:
+        status, out, err = deskhand("tasks", "grow", *arguments, "--json")
+        return status, json.loads(out) if out else err
 
     return run
 

@@ -9,11 +9,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deskhand_platform.cli import training
-from deskhand_platform.cli.app import main
 from deskhand_platform.rounds.runs import read_result
 from deskhand_sandbox.manager.lending import read_lending
 from deskhand_trainer.presets import method
@@ -77,16 +77,10 @@ Train = Callable[..., str]
 
 
 @pytest.fixture
-def train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Train:
-    monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "200")
-
+def train(tmp_path: Path, deskhand: Any) -> Train:
     def run(*arguments: str) -> str:
-        monkeypatch.setattr("sys.argv", ["deskhand", "train", *arguments, "--name", "some"])
-        with pytest.raises(SystemExit):
-            main()
-        printed = capsys.readouterr()
-        return printed.out + printed.err
+        ended = deskhand("train", *arguments, "--name", "some", home=tmp_path)
+        return ended.out + ended.err
 
     return run
 
