@@ -128,8 +128,10 @@ class EpisodeWorker:
         """How the next task's attempt ended, which is waited for."""
         # by one slot at a time: more of them look at an empty queue no oftener
         async with self._looking:
-            while (claimed := await self._claim()) is None:
+            claimed = await self._claim()
+            while claimed is None:
                 await asyncio.sleep(self._limits.poll_s)
+                claimed = await self._claim()
         with logs.about(task=claimed.id):
             log.info("attempt %d at %s began", claimed.attempts, claimed.task.id)
             return await self.attempt(claimed)
