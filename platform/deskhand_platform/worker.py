@@ -113,16 +113,13 @@ class EpisodeWorker:
     async def _slot(self) -> None:
         short = 0
         while True:
-            ending: Ending | None = None
+            pause_s = self._limits.poll_s
             # a claim that could not be settled runs out by itself; the other slots go on
             async with log_and_continue("the queue is asked again", *AWAY):
                 ending = await self._work_next()
-            if ending is None:
-                await asyncio.sleep(self._limits.poll_s)
-                continue
-            short = short + 1 if ending.short else 0
-            if short:
-                await asyncio.sleep(min(LONGEST_PAUSE_S, self._limits.poll_s * 2 ** min(short, 10)))
+                short = short + 1 if ending.short else 0
+                pause_s = min(LONGEST_PAUSE_S, pause_s * 2 ** min(short, 10)) if short else 0.0
+            await asyncio.sleep(pause_s)
 
     async def _work_next(self) -> Ending:
         """How the next task's attempt ended, which is waited for."""
