@@ -159,7 +159,7 @@ async def test_tasks_grown_by_a_platform_elsewhere(
     services: Services, there: Deskhand, tmp_path: Path
 ) -> None:
     pools = {"browser": PoolSettings(max_sandboxes=1)}
-    few = ("generated/fill-3-large", "--pages", "1", "--each", "1", "--json")
+    few = ("generated/fill-3-large", "--pages", "3", "--each", "2", "--json")
     async with (
         start_host(HostSettings(kinds=pools, state_folder=tmp_path / "host")) as process,
         JobRunner(services.settings, Host(process)).running(),
