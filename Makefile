@@ -5,7 +5,7 @@ DESKHAND_HOME ?= $(CURDIR)/.deskhand
 ROUND ?=
 # files run side by side, a file's tests one after another; in their order, or the last files would be those of few
 # long tests; and more than there are cores, for they wait as much as they compute
-SIDE_BY_SIDE ?= -n 4 --dist loadfile --no-loadscope-reorder
+SIDE_BY_SIDE ?= -n 3 --dist loadfile --no-loadscope-reorder
 export DESKHAND_HOME
 # where it is set, every process that starts compiles all of Deskhand anew: half of its start
 unexport PYTHONDONTWRITEBYTECODE

@@ -114,7 +114,13 @@ def assert_same(one: Any, other: Any, where: str = "") -> None:
         assert one == other, where
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name.startswith("a critic of its own") else [])
+        for name in CONFIGS
+    ],
+)
 async def test_twenty_deaths_change_no_bit(
     make: Callable[..., PpoLoop], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

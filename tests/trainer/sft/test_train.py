@@ -46,8 +46,17 @@ def weights(bundle: ModelBundle) -> dict[str, torch.Tensor]:
     return {name: value.clone() for name, value in bundle.model.state_dict().items()}
 
 
-@pytest.mark.parametrize("question_share", [0.0, 0.4])
-@pytest.mark.parametrize("stop_after", [1, 4, 5, 8, 10])
+OFTEN = {(1, 0.4), (5, 0.0), (8, 0.4), (10, 0.4)}
+
+
+@pytest.mark.parametrize(
+    ("stop_after", "question_share"),
+    [
+        pytest.param(stop_after, share, marks=[] if (stop_after, share) in OFTEN else pytest.mark.slow)
+        for stop_after in (1, 4, 5, 8, 10)
+        for share in (0.0, 0.4)
+    ],
+)
 def test_stopped_and_resumed_equals_uninterrupted(
     bundle: ModelBundle,
     demonstrations: list[TrainingSample],
