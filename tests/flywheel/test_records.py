@@ -57,7 +57,12 @@ def built(kind: type, **given: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]
 
 
 def _simple(hint: Any) -> st.SearchStrategy[Any]:
-    replaced = {str: anything, float: numbers, str | None: st.none() | anything}
+    replaced = {
+        str: anything,
+        float: numbers,
+        str | None: st.none() | anything,
+        float | None: st.none() | numbers,
+    }
     return replaced.get(hint, st.nothing() if hint is Any else st.from_type(hint))
 
 

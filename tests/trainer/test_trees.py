@@ -29,6 +29,8 @@ PAGE = "<!doctype html><style>*{font:16px sans-serif}</style><h1>Room</h1><butto
     f"<p>line {n} of the page" for n in range(90)
 )
 
+PATIENT = {"viewport_px": [300, 200], "settle_deadline_ms": 15_000, "text_tree_deadline_ms": 30_000}
+
 
 class Done:
     """A verdict that is always good."""
@@ -47,7 +49,7 @@ async def test_the_record_has_the_very_prompts_of_a_rollout(
     task = Task(
         id="t",
         instruction="click it",
-        environment=EnvironmentSpec(kind="browser", settings={"url": url, "viewport_px": [300, 200]}),
+        environment=EnvironmentSpec(kind="browser", settings={"url": url, **PATIENT}),
         verifier=VerifierSpec(name="none"),
         limits=Limits(turns=3, seconds=60),
     )

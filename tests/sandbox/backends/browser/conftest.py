@@ -111,7 +111,11 @@ def visit() -> MakeTask:
     """Makes tasks that open an address, and wait longer than usual for a still screen: machines are busy."""
 
     def make(start: str, /, **settings: JsonValue) -> Task:
-        patient: dict[str, JsonValue] = {"viewport_px": [200, 160], "settle_deadline_ms": 15_000}
+        patient: dict[str, JsonValue] = {
+            "viewport_px": [200, 160],
+            "settle_deadline_ms": 15_000,
+            "text_tree_deadline_ms": 30_000,
+        }
         every = {"url": start, **patient, **settings}
         return Task(
             id="browser/test",
