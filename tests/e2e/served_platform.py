@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+import pytest
 from PIL import Image as Picture
 from playwright.sync_api import ConsoleMessage, Page, expect
 
@@ -41,7 +42,17 @@ T = TypeVar("T")
 PROGRAMS = Path(__file__).parents[1] / "platform/programs"
 MARKUP = '<img src="x" onerror="window.harmed=1"><script>window.harmed=1</script><b id="bold">x</b>'
 PATIENCE_MS = 100_000
-"""For what is to come: a page is slow where six workers share two cores."""
+"""For what is to come: a page is slow where all tests share two cores."""
+SCREENS = pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1366, "light"),
+        (390, "dark"),
+        pytest.param(1366, "dark", marks=pytest.mark.slow),
+        pytest.param(390, "light", marks=pytest.mark.slow),
+    ],
+)
+"""A laptop's and a phone's, in the light and in the dark."""
 expect.set_options(timeout=PATIENCE_MS)
 
 RUN = """

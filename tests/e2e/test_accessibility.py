@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from served_platform import Platform, in_a_thread, record
+from served_platform import SCREENS, Platform, in_a_thread, record
 
 from deskhand_flywheel.review_rules import read_review_rules
 from deskhand_flywheel.types import EventKind, SelectionRule, StepScore
@@ -166,15 +166,7 @@ def test_no_dialog_has_a_serious_fault(
     assert faults == []
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"),
-    [
-        (1366, "light"),
-        (390, "dark"),
-        pytest.param(1366, "dark", marks=pytest.mark.slow),
-        pytest.param(390, "light", marks=pytest.mark.slow),
-    ],
-)
+@SCREENS
 def test_no_page_has_a_serious_fault_or_scrolls_sideways(
     platform: Platform, browser: Browser, pages: dict[str, str], token: str, scheme: Any, width: int
 ) -> None:

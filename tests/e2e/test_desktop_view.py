@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from served_platform import Platform, Signed
+from served_platform import SCREENS, Platform, Signed
 from test_people import begun, send, steered, until
 from waiting_model import waiting_model
 
@@ -189,15 +189,7 @@ def test_pictures_stand_in_where_novnc_cannot_connect(
     signed.complaints.clear()  # noVNC notes that it could not connect
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"),
-    [
-        (390, "light"),
-        (1366, "dark"),
-        pytest.param(390, "dark", marks=pytest.mark.slow),
-        pytest.param(1366, "light", marks=pytest.mark.slow),
-    ],
-)
+@SCREENS
 def test_the_desktop_fits_the_screen(
     platform: Platform, browser: Browser, live: dict[str, Any], width: int, scheme: Any
 ) -> None:

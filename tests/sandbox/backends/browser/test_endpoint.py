@@ -242,6 +242,7 @@ async def test_a_stranger_pastes_nothing_that_another_task_has_copied(
         assert await other.evaluate("t.value") == "secret"
 
 
+@pytest.mark.timeout(150)
 async def test_strangers_that_have_gone_silent_hold_no_reset_up(sandbox: BrowserSandbox, page) -> None:
     await sandbox.reset(page("one"))
     url = urlsplit(await sandbox.open_endpoint())
