@@ -40,9 +40,9 @@ async def slow(seconds: float) -> str:
 
 
 @server.tool()
-def die(apart: bool = False) -> str:
+def die(apart: bool = False, child_s: int = 60_000) -> str:
     """Ends the server, in the middle of the call; a child of its lives on, which holds its pipes."""
-    subprocess.Popen(["sleep", "60741"], start_new_session=apart)
+    subprocess.Popen(["sleep", str(child_s)], start_new_session=apart)
     print("out of paper", file=sys.stderr, flush=True)
     os._exit(3)
 

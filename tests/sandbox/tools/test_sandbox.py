@@ -88,9 +88,9 @@ async def test_a_server_that_ends_is_told_of_and_started_again(
     sandbox: ToolSandbox, with_servers: Make, served: Server
 ) -> None:
     await sandbox.reset(with_servers({"shelf": {**served, "timeout_s": 40}}))
-    before = set(running("60741"))
+    child_s = 60_000 + os.getpid()  # by which this test's children are told from those of tests beside it
     with pytest.raises(InvalidAction, match="shelf has ended: out of paper; the next call starts it again"):
-        await sandbox.act(call("shelf.die"))
+        await sandbox.act(call("shelf.die", child_s=child_s))
     assert (await sandbox.act(call("shelf.keep", title="a"))).output == "1 kept: a None 1"
     server = await pid_of(sandbox, "shelf")
     waiting = asyncio.create_task(sandbox.act(call("shelf.slow", seconds=600)))
@@ -99,10 +99,10 @@ async def test_a_server_that_ends_is_told_of_and_started_again(
     with pytest.raises(InvalidAction, match="shelf has ended"):
         await waiting
     with pytest.raises(InvalidAction, match="shelf has ended"):
-        await sandbox.act(call("shelf.die", apart=True))
+        await sandbox.act(call("shelf.die", apart=True, child_s=child_s))
     await sandbox.close()
     # of what it left running, only what made itself independent of it is the sandbox's to end
-    left = set(running("60741")) - before
+    left = running(str(child_s))
     assert len(left) <= 1
     for pid in left:
         os.kill(pid, signal.SIGKILL)
