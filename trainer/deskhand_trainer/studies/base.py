@@ -158,6 +158,7 @@ def probe_config(task: str, episodes: int) -> PpoConfig:
         iterations=episodes // each,
         episodes_per_iteration=each,
         solved=None,
+        validation_episodes=32,  # which choose among three checkpoints at most
         seed_offset=0,
     )
 
@@ -206,7 +207,7 @@ class BaseStudy:
         if "probe" in parts:
             jobs += [
                 partial(self._probe, task, episodes, start)
-                for episodes in PROBE_EPISODES
+                for episodes in reversed(PROBE_EPISODES)
                 for task in sorted(HELD_OUT_TASKS)
             ]
         self.runs.work(jobs, workers=workers)
