@@ -68,7 +68,7 @@ def family_of(folder: Path) -> str:
             f"{folder} is no model folder (no config.json): give the folder of a Qwen3-VL or Qwen2.5-VL "
             "model or of a policy kept by Deskhand"
         ) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelFilesError(
             f"the model folder {folder} is damaged (config.json: {error}): copy or download it again"
         ) from error
@@ -92,7 +92,7 @@ def base_of(folder: Path) -> Path | None:
         base = folder / str(described["base_model_name_or_path"])
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelFilesError(
             f"the adapters in {folder} are damaged ({ADAPTERS_FILE}: {error}): copy the folder again"
         ) from error

@@ -240,7 +240,8 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
             reply_format=described.get(REPLY_FORMAT, OURS),
         )
     except (
-        OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError, StrictDataclassError
+        OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, SafetensorError,
+        StrictDataclassError,
     ) as error:  # fmt: skip
         raise ModelFilesError(
             f"the model folder {folder} is damaged ({type(error).__name__}: {error}): copy or download it "
@@ -281,9 +282,12 @@ def _described(folder: Path) -> dict[str, Any] | None:
 
 def _load_model(folder: Path, family: str, dtype: torch.dtype) -> VisionLanguageModel:
     classes: dict[str, Any] = dict(zip(FAMILIES, (Qwen3, Qwen25), strict=True))
-    model, info = classes[family].from_pretrained(
-        folder, dtype=dtype, ignore_mismatched_sizes=True, output_loading_info=True
-    )
+    try:
+        model, info = classes[family].from_pretrained(
+            folder, dtype=dtype, ignore_mismatched_sizes=True, output_loading_info=True
+        )
+    except (ArithmeticError, RuntimeError) as error:  # of sizes that no layer can have
+        raise ValueError(f"config.json: {error}") from error
     known = {_in_any_layer(name) for name in model.state_dict()}
     beyond = [name for name in info["unexpected_keys"] if _in_any_layer(name) in known]
     if wrong := sorted(map(str, [*info["missing_keys"], *info["mismatched_keys"], *beyond])):

@@ -16,7 +16,7 @@ import typer
 import yaml
 from pydantic import BaseModel
 
-from deskhand_agent.checksums import write_sums
+from deskhand_agent.checksums import SUMS_FILE, write_sums
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.model_files import base_of, check_model_folder
 from deskhand_agent.types import Failure
@@ -252,6 +252,8 @@ def _asked_in(folder: Path, reply_format: str | None) -> Generator[Path]:
         raise InvalidField("--reply-format", f"{folder} says itself how its model is asked ({BUNDLE_FILE})")
     with tempfile.TemporaryDirectory(prefix="deskhand-import-") as scratch:
         for each in folder.resolve().iterdir():
+            if each.name == SUMS_FILE:  # it is checked, and notes nothing of what is added
+                continue
             (Path(scratch) / each.name).symlink_to(each)
         (Path(scratch) / BUNDLE_FILE).write_text(json.dumps({REPLY_FORMAT: reply_format}) + "\n")
         yield Path(scratch)

@@ -208,6 +208,10 @@ def damage(folder: Path, how: str) -> None:
         tokenizer = json.loads((folder / "tokenizer.json").read_text())
         tokenizer["model"]["vocab"]["x"] = "y"
         (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    elif how == "deep":
+        (folder / "config.json").write_text("[" * 100_000)
+    elif how == "deep settings":
+        (folder / BUNDLE_FILE).write_text("[" * 100_000)
     else:
         config = json.loads((folder / "config.json").read_text())
         part, name, value = OTHERS[how]
@@ -221,11 +225,16 @@ OTHERS: dict[str, tuple[str, str, Any]] = {
     "shape": ("text_config", "intermediate_size", 8),
     "fewer layers": ("text_config", "num_hidden_layers", 1),
     "more layers": ("text_config", "num_hidden_layers", 9),
+    "no heads": ("vision_config", "num_heads", 0),
+    "negative": ("text_config", "hidden_size", -1),
 }
 """What another version of a model has in its config.json."""
 
 
-@pytest.mark.parametrize("how", ["missing", "cut", "no weights", "config", "settings", "tokens", *OTHERS])
+@pytest.mark.parametrize(
+    "how",
+    ["missing", "cut", "no weights", "config", "settings", "tokens", "deep", "deep settings", *OTHERS],
+)
 def test_damaged_and_foreign_folders_are_refused_with_the_mend(
     bundle: ModelBundle, tmp_path: Path, how: str
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from deskhand_agent import shipped
-from deskhand_agent.checksums import SUMS_FILE, write_sums
+from deskhand_agent.checksums import SUMS_FILE, check_files, write_sums
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.models.bundle import ModelBundle, load_bundle, save_bundle
 
@@ -40,7 +40,14 @@ def flip(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("how", "said"),
-    [("bit", "damaged or of another version"), ("gone", "is missing"), ("sums", "is missing")],
+    [
+        ("bit", "damaged or of another version"),
+        ("gone", "is missing"),
+        ("sums", "is missing"),
+        ("emptied", "is not noted"),
+        ("cut", "model.safetensors is not noted"),
+        ("more", "chat_template.txt is not noted"),
+    ],
 )
 def test_a_folder_whose_sums_are_wrong_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch, how: str, said: str
@@ -49,6 +56,13 @@ def test_a_folder_whose_sums_are_wrong_is_refused(
         flip(folder / "model.safetensors")
     elif how == "gone":
         (folder / "tokenizer.json").unlink()
+    elif how == "emptied":
+        (folder / SUMS_FILE).write_bytes(b"")
+    elif how == "cut":
+        lines = (folder / SUMS_FILE).read_text().splitlines(keepends=True)
+        (folder / SUMS_FILE).write_text("".join(line for line in lines if "model" not in line))
+    elif how == "more":
+        (folder / "chat_template.txt").write_text("x")
     else:
         (folder / SUMS_FILE).write_bytes(b"\xff\xfe nonsense\n")
     with pytest.raises(ModelFilesError, match=f"{said}.*copy the whole folder again"):
@@ -56,6 +70,12 @@ def test_a_folder_whose_sums_are_wrong_is_refused(
     monkeypatch.setattr(shipped, "FOLDER", folder)
     with pytest.raises(ModelFilesError, match=said):
         shipped.shipped_model()
+
+
+def test_words_about_a_model_need_no_sum(folder: Path) -> None:
+    for name in ("README.md", "LICENSE", ".gitattributes"):
+        (folder / name).write_text("x")
+    check_files(folder)
 
 
 def test_a_package_without_its_model_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

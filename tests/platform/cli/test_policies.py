@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from deskhand_agent.checksums import write_sums
 from deskhand_agent.models.bundle import BUNDLE_FILE, build_tiny, load_bundle, save_bundle
 from deskhand_agent.models.tiny import TinyConfig
 
@@ -65,6 +66,7 @@ def test_released_weights_are_kept_with_the_form_that_they_are_asked_in(
     assert code == 2
     assert "says itself how its model is asked" in told
     (tmp_path / "tars" / BUNDLE_FILE).unlink()
+    write_sums(tmp_path / "tars")
     code, told = deskhand("policies", "import", tmp_path / "nowhere", "--reply-format", "ui_tars")
     assert code == 2
     assert "no config.json" in told
