@@ -24,7 +24,7 @@ from deskhand_sandbox.errors import (
     UnknownName,
     VerifierError,
 )
-from deskhand_sandbox.host import SandboxClient, client
+from deskhand_sandbox.host import SandboxClient, channel, client
 from deskhand_sandbox.host.channel import Channel
 from deskhand_sandbox.host.serve import Server, listen, server_config
 from deskhand_sandbox.host.server import Host
@@ -155,6 +155,19 @@ async def test_errors_are_raised_as_the_classes_they_were(served: Served) -> Non
         async with served.source.lease("tinny", owner="me"):
             pass
     assert caught.value.suggestions == ("tiny",)
+
+
+async def test_what_is_longer_than_a_frame_is_refused_and_breaks_nothing(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = server_config(Host(served.manager, TOKEN))
+    assert config.ws_max_size == channel.LARGEST_FRAME, "what is not refused arrives"
+    async with served.source.lease("tiny", owner="me") as sandbox:
+        await sandbox.reset(TASK)
+        monkeypatch.setattr(channel, "LARGEST_FRAME", 2000)
+        with pytest.raises(InvalidAction, match="act takes 2000 bytes at most, not 3"):
+            await sandbox.act(TypeText(text="x" * 3000))
+        assert (await sandbox.act(TypeText(text="x"))).output == "x"
 
 
 async def test_a_dead_sandbox_is_told_and_replaced(served: Served) -> None:

@@ -13,7 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect, unix_connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.typing import Subprotocol
 
-from deskhand_sandbox.errors import HostUnreachable, SandboxDied, SandboxError, SandboxTimeout
+from deskhand_sandbox.errors import HostUnreachable, InvalidAction, SandboxDied, SandboxError, SandboxTimeout
 from deskhand_sandbox.host import frames, wire
 from deskhand_sandbox.host.address import Address
 from deskhand_sandbox.host.frames import HOST_FAILED, LARGEST_FRAME, LEASE_OVER
@@ -74,16 +74,20 @@ class Channel:
 
         Raises:
             SandboxError: what the sandbox raised, as the same class.
+            InvalidAction: the call is longer than a frame may be; nothing was sent.
             SandboxTimeout: no answer within `limit_s`.
             SandboxDied: the channel broke, now or before.
         """
         self._refuse_when_broken(method)
         number = next(self._numbers)
+        frame = frames.pack_request(number, target, method, argument)
+        if len(frame) > LARGEST_FRAME:
+            raise InvalidAction(f"{method} takes {LARGEST_FRAME} bytes at most, not {len(frame)}")
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         try:
             async with asyncio.timeout(limit_s):
-                await self._connection.send(frames.pack_request(number, target, method, argument))
+                await self._connection.send(frame)
                 return await answer
         except TimeoutError as error:
             self.abandon(SandboxDied, f"an earlier {method} got no answer within {limit_s:g} s")

@@ -18,6 +18,7 @@ from typing import IO
 
 import uvicorn
 
+from deskhand_sandbox.host.frames import LARGEST_FRAME
 from deskhand_sandbox.host.server import Host
 from deskhand_sandbox.host.settings import HostSettings
 from deskhand_sandbox.manager import SandboxManager
@@ -134,7 +135,7 @@ def server_config(host: Host) -> uvicorn.Config:
     return uvicorn.Config(
         host.app(),
         ws="websockets-sansio",
-        ws_max_size=64 * 1024 * 1024,
+        ws_max_size=LARGEST_FRAME,
         ws_ping_interval=None,  # a holder busy with a long computation must not lose its sandbox
         ws_per_message_deflate=False,  # screenshots are compressed already
         log_config=None,
