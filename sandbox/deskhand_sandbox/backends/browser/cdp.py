@@ -116,15 +116,22 @@ class CdpSession:
     def _take(self, message: Payload) -> None:
         number = message.get("id")
         if number is None:
-            listener = self._listeners.get(message["method"])
+            listener = self._listeners.get(message.get("method", ""))
             if listener is not None:
                 listener(message["params"])
+            elif "error" in message:  # Chromium could not read a command, and does not know which
+                self.abandon(CdpError(f"a command was not understood: {_said(message)}"))
             return
         future = self._waiting.pop(number, None)
         if future is None or future.done():
             return
         if "error" in message:
-            future.set_exception(CdpError(str(message["error"].get("message", message["error"]))))
+            future.set_exception(CdpError(_said(message)))
             future.exception()
         else:
             future.set_result(message["result"])
+
+
+def _said(message: Payload) -> str:
+    """What an error of Chromium's says."""
+    return str(message["error"].get("message", message["error"]))
