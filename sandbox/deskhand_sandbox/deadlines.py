@@ -8,6 +8,8 @@ from deskhand_sandbox.types import Action, Run, Swipe, Touch, TypeText, Wait
 
 SECONDS_PER_CHARACTER = 0.05
 """Typing is allowed to be this slow before it counts against the deadline."""
+LONGEST_S = 3600.0
+"""What an action may ask to take; what asks for more is refused."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,15 +35,11 @@ class Deadlines:
 def asked_s(action: Action) -> float:
     """Seconds an action itself asks to take, on top of what any call may."""
     match action:
-        case Run():
-            return max(0.0, action.timeout_s)
-        case Wait():
-            return max(0.0, action.seconds)
+        case Run(timeout_s=seconds) | Wait(seconds=seconds):
+            return min(max(0.0, seconds), LONGEST_S)
         case TypeText():
             return SECONDS_PER_CHARACTER * len(action.text)
-        case Swipe():
-            return max(0, action.duration_ms) / 1000
-        case Touch():
-            return max(0, action.hold_ms) / 1000
+        case Swipe(duration_ms=ms) | Touch(hold_ms=ms):
+            return min(max(0, ms), LONGEST_S * 1000) / 1000
         case _:
             return 0.0

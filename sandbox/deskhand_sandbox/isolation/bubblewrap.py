@@ -284,16 +284,20 @@ class Confinement:
         Raises:
             SandboxTimeout: it did not end in time, and was killed.
             SandboxDied: the leader has ended, and the program with it.
+            InfrastructureError: it did not start; says why.
         """
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(
-            *self.command(*program),
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-            env=self.environment,
-            start_new_session=True,
-        )
+        command, pipe = self.command(*program), asyncio.subprocess.PIPE
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=pipe,
+                env=self.environment,
+                start_new_session=True,
+            )
+        except OSError as error:  # its words are longer than the kernel takes, or the machine is full
+            raise InfrastructureError(f"{program[0]} did not start: {error.strerror}") from error
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         out, err = bytearray(), bytearray()
         talk = asyncio.gather(
@@ -301,7 +305,7 @@ class Confinement:
         )
         # what it leaves running may go on to print, and is not to wait for a reader
         self._talks.add(talk)
-        talk.add_done_callback(self._talks.discard)
+        talk.add_done_callback(self._over)
         try:
             async with asyncio.timeout(timeout_s):
                 await _exit(process, talk)
@@ -320,6 +324,12 @@ class Confinement:
                 await asyncio.to_thread(_ended, self._handle, _LAST_S)
             self._check_led()
         return process.returncode or 0, bytes(out), bytes(err)
+
+    def _over(self, talk: _Talk) -> None:
+        self._talks.discard(talk)
+        if not talk.cancelled():
+            # of a program that was killed, or left running, nobody asks
+            talk.exception()
 
 
 async def _feed(pipe: asyncio.StreamWriter, data: bytes) -> None:

@@ -6,13 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
+from deskhand_sandbox.deadlines import LONGEST_S
 from deskhand_sandbox.errors import InvalidAction, SandboxDied
 from deskhand_sandbox.terminal.shell import CommandResult, Shell
 from deskhand_sandbox.types import EditFile, ReadFile, Run, WriteFile
 
 FILE_BYTES = 1024 * 1024
 """Longest file that is read or written as text."""
-LONGEST_S = 3600.0
+LONGEST_PATH = 4096
+"""Bytes of a path; Linux takes no longer one."""
 _WRITE = 'mkdir -p -- "$(dirname -- "$1")" && cat > "$1"'
 
 
@@ -33,7 +35,9 @@ class Terminal(ABC):
             case Run(command=command, timeout_s=timeout_s):
                 _check(command, "command")
                 if not 0 < timeout_s <= LONGEST_S:
-                    raise InvalidAction(f"a command may take up to {LONGEST_S:g} seconds, not {timeout_s:g}")
+                    raise InvalidAction(
+                        f"a command may take up to {LONGEST_S:g} seconds, not {timeout_s!r:.20}"
+                    )
                 return _told(await self._run(command, timeout_s), timeout_s)
             case ReadFile(path=path):
                 return (await self.get(path, FILE_BYTES)).decode(errors="replace")
@@ -56,7 +60,7 @@ class Terminal(ABC):
             InvalidAction: it cannot be read, or is longer than `limit_bytes`.
             InfrastructureError: the terminal failed.
         """
-        _check(path, "path")
+        _check_path(path)
         data = await self._read(path, limit_bytes, limit_s or self.file_s)
         if len(data) > limit_bytes:
             raise InvalidAction(f"{path} is longer than {limit_bytes} bytes: take a part of it by a command")
@@ -72,7 +76,7 @@ class Terminal(ABC):
             InvalidAction: it cannot be written; says why.
             InfrastructureError: the terminal failed.
         """
-        _check(path, "path")
+        _check_path(path)
         await self._write(path, data, limit_s or self.file_s)
 
     # ---- for the kinds
@@ -198,7 +202,17 @@ def _check(text: str, what: str) -> None:
     if not text.strip():
         raise InvalidAction(f"there is no {what}")
     if "\0" in text or not _encodable(text):
-        raise InvalidAction(f"the {what} {text!r} holds characters that none has")
+        raise InvalidAction(f"the {what} {text!r:.200} holds characters that none has")
+
+
+def _check_path(path: str) -> None:
+    """
+    Raises:
+        InvalidAction: no file is called so; says why.
+    """
+    _check(path, "path")
+    if len(path.encode()) > LONGEST_PATH:
+        raise InvalidAction(f"the path {path:.40}… is longer than {LONGEST_PATH} bytes")
 
 
 def _edited(text: str, edit: EditFile) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import subprocess
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from deskhand_sandbox.backends.browser.confined import write_launcher
-from deskhand_sandbox.errors import SandboxDied
+from deskhand_sandbox.errors import InfrastructureError, SandboxDied, SandboxTimeout
 from deskhand_sandbox.isolation import Confinement, Limits
 from deskhand_sandbox.isolation.bubblewrap import OUTPUT_BYTES
 
@@ -119,6 +121,28 @@ def test_none_holds_the_terminal_of_who_started_them(
     tmp_path: Path, at_a_terminal: Callable[..., str]
 ) -> None:
     assert at_a_terminal(HOLDS_TERMINAL, str(tmp_path)).split() == 3 * [r"b'none\n'"]
+
+
+async def test_words_that_no_program_can_be_given_are_told(
+    led: tuple[Confinement, asyncio.subprocess.Process],
+) -> None:
+    place, _ = led
+    with pytest.raises(InfrastructureError, match="true did not start: Argument list too long"):
+        await place.run(("true", "a" * 140_000), timeout_s=20)
+    assert (await place.run(("true",), timeout_s=20))[0] == 0
+
+
+async def test_a_program_that_is_stopped_leaves_no_complaint(
+    led: tuple[Confinement, asyncio.subprocess.Process],
+) -> None:
+    gc.collect()
+    told: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    with pytest.raises(SandboxTimeout):
+        await led[0].run(("sleep", "60"), timeout_s=0.2)
+    await asyncio.sleep(0.1)
+    gc.collect()
+    assert told == []
 
 
 async def test_a_dead_leader_is_no_failed_command(

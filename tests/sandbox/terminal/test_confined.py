@@ -127,6 +127,10 @@ async def test_locked_folders_are_taken_away_too(terminal: ConfinedTerminal, tmp
         (WriteFile(path="big", content="x" * (FILE_BYTES + 1)), "would be longer than"),
         (ReadFile(path="/dev/zero"), "is longer than"),
         (Run(command=" "), "no command"),
+        (Run(command="true", timeout_s=10**400), "up to 3600 seconds, not 1000"),
+        (ReadFile(path="a" * 140_000), "longer than 4096 bytes"),
+        (WriteFile(path="ä" * 2049, content="x"), "longer than 4096 bytes"),
+        (ReadFile(path="a" * 4096), "File name too long"),
     ],
 )
 async def test_what_cannot_be_done_is_the_agents_error(
