@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from deskhand_sandbox.backends.action_checks import check_action, typed_text
+from deskhand_sandbox.backends.action_checks import check_action, typed_text, wheel_turns
 from deskhand_sandbox.backends.desktop.keys import desktop_key
 from deskhand_sandbox.backends.desktop.session import Session
 from deskhand_sandbox.errors import UnsupportedCapability
 from deskhand_sandbox.types import (
-    SCROLL_NOTCH_PX,
     Click,
     DeviceAction,
     Drag,
@@ -68,7 +67,7 @@ async def _point(
         case Drag():
             await session.ask("drag", path=[[x, y] for x, y in action.path], button=action.button)
         case Scroll():
-            right, down = _notches(action.dx_px), _notches(action.dy_px)
+            right, down = wheel_turns(action.dx_px), wheel_turns(action.dy_px)
             await session.ask("scroll", x=action.x, y=action.y, right=right, down=down)
 
 
@@ -83,11 +82,3 @@ async def _type(session: Session, action: TypeText | Press | KeyDown | KeyUp) ->
             await session.ask("keys", down=[desktop_key(action.key)], up=[])
         case KeyUp():
             await session.ask("keys", down=[], up=[desktop_key(action.key)])
-
-
-def _notches(distance_px: int) -> int:
-    """Turns of the wheel, at least one for any distance."""
-    if distance_px == 0:
-        return 0
-    turns = max(1, round(abs(distance_px) / SCROLL_NOTCH_PX))
-    return turns if distance_px > 0 else -turns

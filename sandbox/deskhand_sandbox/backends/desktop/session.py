@@ -97,7 +97,9 @@ class Session:
             InfrastructureError: it could not be done.
         """
         # the answer is awaited even where nobody wants it any more: the next one comes after it
-        return await asyncio.shield(self._exchange(do, arguments))
+        exchange = asyncio.create_task(self._exchange(do, arguments), name=f"{do} on a desktop")
+        exchange.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(exchange)
 
     async def connect(self, *, loopback: bool) -> None:
         """Give the programs a network (see `WayOut`)."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import itertools
 
-from deskhand_sandbox.backends.action_checks import check_action, typed_text
+from deskhand_sandbox.backends.action_checks import check_action, typed_text, wheel_turns
 from deskhand_sandbox.backends.vm.eye import Eye
 from deskhand_sandbox.backends.vm.guest_terminal import GuestTerminal
 from deskhand_sandbox.backends.vm.keys import CHARACTERS, qemu_keys
 from deskhand_sandbox.backends.vm.machine import Machine
 from deskhand_sandbox.errors import InvalidAction, UnsupportedCapability
 from deskhand_sandbox.types import (
-    SCROLL_NOTCH_PX,
     Button,
     Click,
     DeviceAction,
@@ -130,12 +129,12 @@ class Hands:
         if action.dx_px and self._terminal is None:
             raise InvalidAction("the wheel of a VM without an agent turns up and down only")
         await self._machine.send(*_at((action.x, action.y), size_px))
-        down = notches(action.dy_px)
+        down = wheel_turns(action.dy_px)
         for _ in range(abs(down)):
             for pressed in (True, False):
                 await self._machine.send(_button("wheel-down" if down > 0 else "wheel-up", down=pressed))
         if action.dx_px and self._terminal is not None:
-            await self._terminal.channel.ask("scroll_sideways", right=notches(action.dx_px))
+            await self._terminal.channel.ask("scroll_sideways", right=wheel_turns(action.dx_px))
 
     # ---- keyboard
 
@@ -187,14 +186,6 @@ class Hands:
             text = text[int(str(told["typed"])) :]
             if text:
                 await self._eye.changed_and_still(before)
-
-
-def notches(distance_px: int) -> int:
-    """Turns of the wheel, at least one for any distance."""
-    if distance_px == 0:
-        return 0
-    turns = max(1, round(abs(distance_px) / SCROLL_NOTCH_PX))
-    return turns if distance_px > 0 else -turns
 
 
 def axis_value(pixel: int, side_px: int) -> int:

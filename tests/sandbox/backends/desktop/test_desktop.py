@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import re
@@ -10,10 +11,11 @@ import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
+from deskhand_sandbox.backends.action_checks import MAX_SCROLL_PX
 from deskhand_sandbox.backends.desktop import DesktopBackend, DesktopSandbox, create, session
 from deskhand_sandbox.backends.desktop.stock import Stock
 from deskhand_sandbox.base import Capability, Sandbox
@@ -444,6 +446,33 @@ async def test_the_next_desktop_waits_ready(backend: DesktopBackend, desk: Desk)
     finally:
         await stock.close()
     assert stock.ready == ()
+
+
+async def test_a_far_scroll_leaves_the_desktop_at_work(sandbox: DesktopSandbox, desk: Desk) -> None:
+    await sandbox.reset(desk())
+    await sandbox.act(TypeText(text="seq 300; cat > note\n"))
+    await sandbox.act(Scroll(x=300, y=200, dy_px=-MAX_SCROLL_PX))
+    await sandbox.act(Scroll(x=300, y=200, dy_px=MAX_SCROLL_PX))
+    assert sandbox.alive()
+    await sandbox.act(TypeText(text="here\n"))
+    await until(sandbox, "grep -qs here note")
+
+
+async def test_what_nobody_waits_for_any_more_fails_in_silence() -> None:
+    gc.collect()
+    told: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    own = await session.Session.start((320, 200), Limits())
+    asking = asyncio.create_task(own.ask("look", deadline_ms=9000, still_ms=9000, format="png", quality=80))
+    await asyncio.sleep(0.1)
+    asking.cancel()
+    await own.close()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await asyncio.sleep(0.1)
+    gc.collect()
+    asyncio.get_running_loop().set_exception_handler(None)
+    assert told == []
 
 
 async def settled(stock: Stock) -> None:
