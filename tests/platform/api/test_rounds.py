@@ -146,6 +146,7 @@ async def test_a_policy_is_promoted_by_hand_and_gone_back_to(
         ({"cron": "0 3 * *"}, "cron"),
         ({"cron": "61 3 * * *"}, "cron"),
         ({"cron": "0 3 31 2 *"}, "cron"),
+        ({"cron": "99 99 99 99 99", "enabled": False}, "cron"),
         ({"cron": "0 3 * * *", "timezone": "Mars/Base"}, "timezone"),
         ({"new_successes": 0}, "new_successes"),
         ({"new_successes": 5, "overrides": {"ppo": {"iterations": 0}}}, "ppo.iterations"),
