@@ -86,8 +86,11 @@ class Policies(Citing):
             UnknownPolicy: there is none of that id.
         """
         query = select(tables.policies).where(tables.policies.c.id == policy_id)
-        async with self.database.read() as connection:
-            row = (await connection.execute(query)).first()
+        try:
+            async with self.database.read() as connection:
+                row = (await connection.execute(query)).first()
+        except UnicodeEncodeError:  # it holds half a surrogate pair, as no id does
+            row = None
         if row is None:
             raise UnknownPolicy(policy_id, await self._policy_ids())
         return _policy(row)

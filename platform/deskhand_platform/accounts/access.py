@@ -103,7 +103,7 @@ ROUTES: dict[str, Rule] = {
     "POST /v1/tasks/preview": Rule("tasks:write", Own.ALL),
     "GET /v1/catalog": Rule("tasks:read", Own.ALL),
     "GET /v1/webhooks": Rule("tasks:read", Own.LISTED),
-    "POST /v1/webhooks": Rule("tasks:write", Own.LISTED),
+    "POST /v1/webhooks": Rule("tasks:write", Own.LISTED, unlimited=True),
     "GET /v1/webhooks/{id}": Rule("tasks:read", Own.WEBHOOK),
     "DELETE /v1/webhooks/{id}": Rule("tasks:write", Own.WEBHOOK),
     "GET /v1/webhooks/{id}/deliveries": Rule("tasks:read", Own.WEBHOOK),

@@ -184,14 +184,15 @@ async def who(found: Annotated[Principal | None, Depends(admit)]) -> Principal:
 Who = Annotated[Principal, Depends(who)]
 
 
-async def still_in(connection: HTTPConnection, have: Have) -> Callable[[], Awaitable[bool]]:
-    """For what goes on for long: whether who asked would be let in now, too."""
+async def still_in(connection: HTTPConnection, have: Have, who: Who) -> Callable[[], Awaitable[bool]]:
+    """For what goes on for long: whether who asked would be let in now, too, for the same."""
 
     async def ask() -> bool:
         try:
-            return await admit(connection, have) is not None
+            now = await admit(connection, have)
         except PlatformError:
             return False
+        return now is not None and (now.only, now.scopes) == (who.only, who.scopes)
 
     return ask
 

@@ -26,8 +26,12 @@ async def page(path: str) -> Response:
     index = STATIC / "index.html"
     if not index.exists():
         return HTMLResponse(NOT_BUILT, status_code=503)
-    file = (STATIC / path).resolve()
-    if path and file.is_relative_to(STATIC.resolve()) and file.is_file():
+    try:
+        file = (STATIC / path).resolve()
+        there = bool(path) and file.is_relative_to(STATIC.resolve()) and file.is_file()
+    except (OSError, ValueError) as error:  # longer than a name may be, or with a NUL
+        raise NotFound("file", f"/{path}") from error
+    if there:
         forever = path.startswith("assets/")
         return FileResponse(
             file, headers={"Cache-Control": "public, max-age=31536000, immutable" if forever else "no-cache"}

@@ -21,12 +21,21 @@ class Recorded:
             await self._app(scope, receive, send)
             return
 
+        answered = False
+
         async def recorded(message: Message) -> None:
+            nonlocal answered
             if message["type"] == "http.response.start":
+                answered = True
                 await _record(Request(scope), message["status"])
             await send(message)
 
-        await self._app(scope, receive, recorded)
+        try:
+            await self._app(scope, receive, recorded)
+        except Exception:  # a bug, and it may have changed something before: the server answers 500
+            if not answered:
+                await _record(Request(scope), 500)
+            raise
 
 
 async def _record(request: Request, status: int) -> None:

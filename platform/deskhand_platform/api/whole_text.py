@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_json
 
 
@@ -21,6 +22,11 @@ def whole_json(content: Any) -> bytes:
         return to_json(content, inf_nan_mode="null")
     except PydanticSerializationError:
         return to_json(_mended(content), inf_nan_mode="null")
+
+
+def as_sent(body: BaseModel) -> str:
+    """What a request asked for, for the audit log."""
+    return whole_json(body.model_dump(mode="json", exclude_unset=True)).decode()
 
 
 def _mended(content: Any) -> Any:

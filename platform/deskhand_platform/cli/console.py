@@ -16,6 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
+from deskhand_platform.errors import InvalidField
+
 Json = Annotated[bool, typer.Option("--json", help="as JSON")]
 PIPED_COLUMNS = 10_000
 """Nobody's window limits what goes into a pipe."""
@@ -82,6 +84,18 @@ def bars() -> Generator[Callable[[str, int, int | None], None]]:
             shown.update(of[what], completed=done, total=total)
 
         yield tell
+
+
+def unix_time(at: datetime | None, option: str) -> float | None:
+    """Of what an option says.
+
+    Raises:
+        InvalidField: it lies before or after every time that this machine counts.
+    """
+    try:
+        return None if at is None else at.timestamp()
+    except (OverflowError, OSError, ValueError) as error:
+        raise InvalidField(option, f"{at} is no time that this machine counts, e.g. 2026-01-31") from error
 
 
 def when(at_s: float | None) -> str:

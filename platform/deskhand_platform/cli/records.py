@@ -26,7 +26,7 @@ from deskhand_platform.api.models import PolicyModel
 from deskhand_platform.api.trajectory_models import TrajectoryDetail, TrajectoryPage
 from deskhand_platform.cli import jobs
 from deskhand_platform.cli.client import HomeUrl, WorkUrl, connect, reached
-from deskhand_platform.cli.console import Json, out, print_json, say, shown, table, when
+from deskhand_platform.cli.console import Json, out, print_json, say, shown, table, unix_time, when
 from deskhand_platform.cli.flywheel import Label, labels_of
 from deskhand_platform.cli.opening import opened_store
 from deskhand_platform.errors import InvalidField
@@ -91,8 +91,8 @@ def list_trajectories(
         "text": text,
         "outcome": outcome,
         "failure": failure,
-        "since_s": None if since is None else since.timestamp(),
-        "until_s": None if until is None else until.timestamp(),
+        "since_s": unix_time(since, "--since"),
+        "until_s": unix_time(until, "--until"),
         "min_score": min_score,
         "max_score": max_score,
         "min_turns": min_steps,

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from deskhand_platform.api.alarm_models import Overview
 from deskhand_platform.api.models import Info
 from deskhand_platform.cli.client import Client, HomeUrl, Url, asked, first, looked_up
-from deskhand_platform.cli.console import Json, out, print_json, table, when
+from deskhand_platform.cli.console import Json, out, print_json, table, unix_time, when
 
 
 class Standing(BaseModel):
@@ -105,8 +105,8 @@ def audit(
                 user=user,
                 action=action,
                 target=target,
-                since_s=None if since is None else since.timestamp(),
-                until_s=None if until is None else until.timestamp(),
+                since_s=unix_time(since, "--since"),
+                until_s=unix_time(until, "--until"),
                 refused=True if refused else None,
             ),
             limit,

@@ -221,7 +221,7 @@ def submit_file(
             if line.strip():
                 try:
                     lines.append((number, _keyed(json.loads(line), key, number)))
-                except json.JSONDecodeError as error:
+                except (json.JSONDecodeError, RecursionError) as error:
                     said = f"line {number} is not JSON: {error}"
                     raise typer.BadParameter(said, param_hint="FILE") from error
     except UnicodeDecodeError as error:

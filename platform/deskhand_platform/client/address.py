@@ -30,7 +30,7 @@ def find(url: str | None = None, token: str | None = None, home: Path | None = N
     Raises:
         InvalidField: the address is none.
         NotServing: no address was given and nobody serves the home.
-        Unauthorized: there is no token to show.
+        Unauthorized: there is no token to show, or one that cannot be sent.
     """
     home = home or Path(os.environ.get("DESKHAND_HOME", "~/.deskhand")).expanduser()
     url = url or os.environ.get("DESKHAND_URL") or _own(home)
@@ -39,6 +39,8 @@ def find(url: str | None = None, token: str | None = None, home: Path | None = N
     if kept is None:
         where = f"there is no token in {home}" if here else f"{url} is not this machine's"
         raise Unauthorized(f"{where}; set DESKHAND_TOKEN to the platform's token")
+    if not (kept.isascii() and kept.isprintable()):
+        raise Unauthorized("the token holds what no token does; set DESKHAND_TOKEN to the platform's token")
     return url.rstrip("/"), kept
 
 

@@ -79,6 +79,11 @@ OF_CONFIG = "config:"
 """How a key begins that was made of the config: it goes when its round is over."""
 
 
+def key_of(config: Mapping[str, JsonValue]) -> str:
+    """Under which there is one round of a config that is not over."""
+    return OF_CONFIG + hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
+
+
 class RoundBook:
     """Reads and writes rounds."""
 
@@ -93,8 +98,7 @@ class RoundBook:
                 config gives the round there is, until that is over.
         """
         values = as_json(config)
-        digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
-        kept = f"{OF_CONFIG}{digest}" if key is None else f"key:{key}"
+        kept = key_of(values) if key is None else f"key:{key}"
         row = {
             "preset": preset,
             "config": values,

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_flywheel.database import Database
 from deskhand_platform.errors import NotFound, WrongState
 from deskhand_platform.naming import named_in
+from deskhand_platform.rounds.book import key_of
 from deskhand_platform.states import WorkState
 from deskhand_platform.tables import round_phases, rounds
 
@@ -69,7 +70,7 @@ class RoundControls:
                 raise WrongState(
                     f"round {round_id} is {state}{still}: only a paused one can be resumed", state=state
                 )
-            await _again(connection, round_id, row["life"])
+            await _again(connection, round_id, row)
 
     async def take_up(self, round_id: int, life: int) -> None:
         """Back into the queue, one that waits or runs and whose workflow of that life is over; what somebody
@@ -131,7 +132,7 @@ class RoundControls:
                 attempt = one["attempt"] + (anew and one["run_id"] is not None)
                 values = {**ANEW, "attempt": attempt}
                 await connection.execute(sa.update(round_phases).where(*where).values(values))
-            await _again(connection, round_id, row["life"])
+            await _again(connection, round_id, row)
 
 
 async def _state(connection: AsyncConnection, round_id: int) -> tuple[WorkState, Any]:
@@ -141,12 +142,18 @@ async def _state(connection: AsyncConnection, round_id: int) -> tuple[WorkState,
     return WorkState(row["state"]), row
 
 
-async def _again(connection: AsyncConnection, round_id: int, life: int) -> None:
+async def _again(connection: AsyncConnection, round_id: int, row: Any) -> None:
+    key = row["key"]
+    if key is None:  # it went when the round was over, and another of its config may have it by now
+        key = key_of(row["config"])
+        held = sa.select(rounds.c.id).where(rounds.c.key == key)
+        key = key if await connection.scalar(held) is None else None
     await _change(
         connection,
         round_id,
         state=WorkState.QUEUED,
-        life=life + 1,
+        life=row["life"] + 1,
+        key=key,
         pause_requested=False,
         cancel_requested=False,
         reason=None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -138,7 +138,7 @@ def check(order: ScheduleOrder) -> None:
         if len(order.cron.split()) != 5:
             raise InvalidField("cron", f"{order.cron!r} has not five fields; for example cron=0 3 * * 1-5")
         try:
-            next_time(order, time.time())
+            next_time(replace(order, enabled=True), time.time())
         except (CroniterError, ValueError) as error:
             raise InvalidField("cron", f"{error}; for example cron=0 3 * * 1-5") from error
     checked_preset(order.preset, order.overrides)

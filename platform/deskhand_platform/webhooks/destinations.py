@@ -48,9 +48,10 @@ def checked_url(url: str) -> httpx.URL:
     """
     try:
         parsed = httpx.URL(url)
+        host = parsed.host
     except (httpx.InvalidURL, UnicodeError) as error:
         raise InvalidField("url", f"{error}; {EXAMPLE}") from error
-    if parsed.scheme not in ("http", "https") or not parsed.host:
+    if parsed.scheme not in ("http", "https") or not host:
         raise InvalidField("url", f"has to begin with http:// or https:// and a host; {EXAMPLE}")
     if parsed.port is not None and not 1 <= parsed.port <= LAST_PORT:
         raise InvalidField("url", f"has a port from 1 to {LAST_PORT}; {EXAMPLE}")

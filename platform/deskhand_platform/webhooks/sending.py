@@ -44,8 +44,14 @@ class Sender:
         self._settings = settings
         self._under_way: dict[str, tuple[str, asyncio.Task[None]]] = {}
         """By the delivery's id; with the owner."""
-        # no proxy and no redirect: the address that was checked is the one that is asked
-        self._http = httpx.AsyncClient(timeout=settings.timeout_s, trust_env=False, follow_redirects=False)
+        # no proxy and no redirect: the address that was checked is the one that is asked. No connection is
+        # kept: the pool knows them by address, and a certificate is checked for the name asked first alone
+        self._http = httpx.AsyncClient(
+            timeout=settings.timeout_s,
+            trust_env=False,
+            follow_redirects=False,
+            limits=httpx.Limits(max_keepalive_connections=0),
+        )
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -125,7 +131,11 @@ class Sender:
     async def _send(self, delivery: Delivery, url: str, secret: str) -> tuple[str | None, bool]:
         """Why it was not taken, None where it was; and whether it never will be."""
         body = json.dumps(dict(delivery.payload), separators=(",", ":")).encode()
-        headers = signed(secret, delivery.id, body, int(time.time()))
+        headers = {
+            **signed(secret, delivery.id, body, int(time.time())),
+            "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
+        }
         try:
             async with asyncio.timeout(self._settings.timeout_s):
                 there = await resolve(url, self._settings.networks)
@@ -133,13 +143,13 @@ class Sender:
                     "POST",
                     there.url,
                     content=body,
-                    headers={**headers, "Host": there.host, "Content-Type": "application/json"},
+                    headers={**headers, "Host": there.host},
                     extensions={"sni_hostname": there.name},
                 )
                 response = await self._http.send(request, stream=True)
                 try:
                     said = b""
-                    async for chunk in response.aiter_bytes():
+                    async for chunk in response.aiter_raw():  # a few bytes may unpack to gigabytes
                         said += chunk
                         if len(said) > 4 * SAID:
                             break

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import httpx
 import pytest
@@ -11,6 +12,7 @@ from deskhand_flywheel.store import Store
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.accounts.audit import Entry, EntryFilter
 from deskhand_platform.accounts.opening import Accounts
+from deskhand_platform.services import Services
 from deskhand_platform.tables import audit
 
 DATABASES = ("sqlite", "postgresql")
@@ -110,3 +112,29 @@ async def test_settings_are_shown_without_secrets(client: httpx.AsyncClient, acc
     await accounts.users.add("ada", Role.OPERATOR)
     _, token = await accounts.tokens.create("ada", "x")
     assert (await client.get("/v1/settings", headers={"Authorization": f"Bearer {token}"})).status_code == 403
+
+
+async def test_half_a_character_is_no_reason_to_leave_out_what_was_begun(client: httpx.AsyncClient) -> None:
+    odd = json.dumps({"preset": "smoke", "overrides": {"description": "\ud800"}})
+    timed = json.dumps({**json.loads(odd), "cron": "0 3 * * *"})
+    head = {"Content-Type": "application/json"}
+    asked = [("POST", "rounds", odd), ("POST", "schedules", timed), ("PUT", "schedules/1", timed)]
+    for method, path, body in asked:
+        answer = await client.request(method, f"/v1/{path}", content=body, headers=head)
+        assert answer.is_success, answer.text
+    noted = [one["detail"] for one in (await client.get("/v1/audit")).json()["items"]]
+    assert len(noted) == 3 and all('"overrides":{"description":"\ufffd"}' in one for one in noted)
+
+
+async def test_what_ends_in_a_bug_is_in_the_log_too(
+    services: Services, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def bug(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(services.queue, "retry", bug)
+    id = (await client.post("/v1/tasks", json={"task_id": "fake/press-button"})).json()["id"]
+    with pytest.raises(RuntimeError, match="a bug"):
+        await client.post(f"/v1/tasks/{id}/retry")
+    [newest, _] = (await client.get("/v1/audit")).json()["items"]
+    assert (newest["who"], newest["target"], newest["status"]) == ("owner", f"/v1/tasks/{id}/retry", 500)

@@ -257,6 +257,8 @@ async def test_the_page_or_what_makes_it(
     assert script.text == "1" and "immutable" in script.headers["cache-control"]
     assert (await anonymous.get("/assets/gone.js")).status_code == 404
     assert "secret" not in (await anonymous.get("/%2e%2e/secret")).text
+    for odd in ("/%00", "/" + "a" * 300, "/" + "a/" * 2500, "/assets/%00"):
+        assert (await anonymous.get(odd)).status_code == 404, odd
     policy = script.headers["content-security-policy"]
     assert "default-src 'none'" in policy and "unsafe" not in policy
     assert (await anonymous.get("/healthz")).text == "ok\n"

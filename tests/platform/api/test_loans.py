@@ -143,6 +143,9 @@ async def test_a_sandbox_is_its_owners(
     assert look.status_code == 429
     assert [one["sandboxes"] for one in (await client.get("/v1/quotas", headers=ada)).json()] == [1]
     assert (await client.put("/v1/quotas/ada", json={"sandboxes": 1})).json()["sandboxes"] == 1
+    _, limited = await accounts.tokens.create("owner", "leases", scopes=["sandboxes:write"])
+    narrow = {"Authorization": f"Bearer {limited}"}
+    assert (await client.delete(f"{LEASES}/{mine.json()['id']}", headers=narrow)).status_code == 404
     # an administrator ends what somebody forgot
     assert (await client.delete(f"{LEASES}/{mine.json()['id']}")).status_code == 204
 

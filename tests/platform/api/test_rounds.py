@@ -146,6 +146,7 @@ async def test_a_policy_is_promoted_by_hand_and_gone_back_to(
         ({"cron": "0 3 * *"}, "cron"),
         ({"cron": "61 3 * * *"}, "cron"),
         ({"cron": "0 3 31 2 *"}, "cron"),
+        ({"cron": "99 99 99 99 99", "enabled": False}, "cron"),
         ({"cron": "0 3 * * *", "timezone": "Mars/Base"}, "timezone"),
         ({"new_successes": 0}, "new_successes"),
         ({"new_successes": 5, "overrides": {"ppo": {"iterations": 0}}}, "ppo.iterations"),
@@ -177,3 +178,19 @@ async def test_a_schedule_is_kept_switched_and_deleted(client: httpx.AsyncClient
 )
 async def test_numbers_that_no_row_has_are_refused(client: httpx.AsyncClient, path: str) -> None:
     assert (await client.get(f"/v1/{path}")).status_code == 422
+
+
+async def test_a_round_that_is_retried_is_the_one_of_its_config_again(
+    client: httpx.AsyncClient, services: Services
+) -> None:
+    first = (await start(client))["id"]
+    await services.book.close(first, WorkState.FAILED, "out of luck", 0)
+    retried = await client.post(f"/v1/rounds/{first}/retry", json={})
+    assert retried.json()["state"] == "queued"
+    assert (await start(client))["id"] == first
+    await services.book.close(first, WorkState.FAILED, "out of luck", 1)
+    second = (await start(client))["id"]
+    assert second != first
+    # another one of the config is not over: a start goes on being that one
+    assert (await client.post(f"/v1/rounds/{first}/retry", json={})).status_code == 200
+    assert (await start(client))["id"] == second

@@ -9,6 +9,8 @@ import pytest
 
 from deskhand_flywheel.store import Store
 from deskhand_platform import feed
+from deskhand_platform.accounts.access import Role
+from deskhand_platform.api.routes import events as streams
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.services import Services
 from deskhand_platform.serving import address_of, listen, serve_api
@@ -128,3 +130,24 @@ async def test_two_hundred_streams_get_everything(
         seen = await asyncio.gather(*early)
     assert len(seen[0]) == 2 * tasks
     assert seen == [seen[0]] * clients
+
+
+async def test_a_stream_ends_for_who_sees_only_their_own_by_now(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "ASK_AGAIN_S", 0.0)
+    await services.accounts.users.add("ada", Role.RESEARCHER)
+    _, token = await services.accounts.tokens.create("ada", "reads", scopes=["tasks:read"])
+    listener = listen("127.0.0.1", 0)
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        asyncio.timeout(60),
+        serve_api(services, listener),
+        httpx.AsyncClient(base_url=address_of(listener), headers=headers, trust_env=False) as http,
+        http.stream("GET", "/v1/tasks/events") as response,
+    ):
+        lines = response.aiter_lines()
+        assert await anext(lines) == "retry: 1000"
+        await services.accounts.users.change("ada", role=Role.SUBMITTER)
+        # the scopes of this token stay as they were
+        assert [line async for line in lines if line.startswith("data")] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any
 
 import httpx
@@ -76,6 +77,14 @@ async def test_it_is_refused_by_the_name_of_its_field(
         assert (answer.status_code, error["field"]) == (422, before + field), error
         assert said in error["message"], error
     assert await services.queue.list() == ()
+
+
+async def test_half_a_character_names_no_policy(client: httpx.AsyncClient) -> None:
+    # escaped: UTF-8, which httpx itself writes, has no bytes for it
+    body, head = json.dumps(by("local", policy_id="\ud800")), {"Content-Type": "application/json"}
+    answer = await client.post("/v1/tasks", content=body, headers=head)
+    assert (answer.status_code, answer.json()["error"]["field"]) == (422, "policy.settings.policy_id")
+    assert "no policy '\\ud800'" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(

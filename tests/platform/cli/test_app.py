@@ -96,6 +96,10 @@ def process(home: Path, *arguments: str, **environment: str) -> subprocess.Compl
             "'http://localhost:99999' is no platform's address",
         ),
         (["status", "--url", "localhost:8420"], 2, "'localhost:8420' is no platform's address"),
+        (["audit", "--since", "0001-01-01"], 2, "--since: 0001-01-01 00:00:00 is no time"),
+        (["audit", "--until", "0001-01-01"], 2, "--until: 0001-01-01 00:00:00 is no time"),
+        (["trajectories", "list", "--since", "0001-01-01"], 2, "--since: 0001-01-01 00:00:00 is no time"),
+        (["tasks", "submit", "{home}/deep.jsonl"], 2, "line 1 is not JSON"),
         (["nonsense"], 2, "nonsense"),
     ],
 )
@@ -104,6 +108,7 @@ def test_what_goes_wrong_is_one_sentence(
 ) -> None:
     (tmp_path / "something").write_text("here")
     (tmp_path / "bytes.jsonl").write_bytes(b'{"task_id": "\xff"}')
+    (tmp_path / "deep.jsonl").write_text("[" * 100_000)
     shown = deskhand(*(word.format(home=tmp_path) for word in arguments), home=tmp_path)
     assert shown.status == status, shown.err
     assert said.format(home=tmp_path) in shown.err and "Traceback" not in shown.err and shown.out == ""

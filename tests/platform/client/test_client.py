@@ -342,3 +342,10 @@ def test_what_is_no_address_is_refused_by_where_it_stands(
     monkeypatch.setenv("DESKHAND_URL", given)
     with pytest.raises(InvalidField, match=f"{re.escape(repr(given))} is no .*DESKHAND_URL"):
         Deskhand(token="given")
+
+
+@pytest.mark.parametrize("given", ["tök\u20acn", "two\nlines", "\udcff"])
+def test_a_token_that_no_header_holds_is_refused(given: str) -> None:
+    for kind in (Deskhand, AsyncDeskhand):
+        with pytest.raises(Unauthorized, match="set DESKHAND_TOKEN"):
+            kind("http://127.0.0.1:9", given)

@@ -48,6 +48,7 @@ async def test_a_start_that_is_not_there_is_refused_by_name(counting: Settings, 
         for field, name, said in (
             ("start", "deskhand-tin", "no policy"),
             ("base", "policy-0", "no policy"),
+            ("base", "\ud800", "no policy"),
             ("base", "deskhand-tiny", "damaged"),
         ):
             with pytest.raises(InvalidField, match=f"^{field}: .*{said}"):

@@ -63,6 +63,7 @@ async def test_a_refusal_does_not_say_where_a_name_leads() -> None:
         "http://u:p@example.com/",
         "http://1.1.1.1:99999/",
         "http://1.1.1.1:0/",
+        "http://xn--/",
     ],
 )
 def test_what_is_no_url_is_refused(url: str) -> None:

@@ -177,6 +177,19 @@ async def test_a_token_has_nothing_sent_that_it_may_not_read(
         assert (await anonymous.post("/v1/webhooks", json=body, headers=headers)).status_code == 403
 
 
+@pytest.mark.parametrize("less", [{"scopes": ["tasks:read", "tasks:write"]}, {"lasts_s": 3600.0}])
+async def test_a_token_for_a_part_or_a_time_makes_nothing_that_outlives_it(
+    anonymous: httpx.AsyncClient, accounts: Accounts, ask: Asks, door: Door, less: dict[str, Any]
+) -> None:
+    _, token = await accounts.tokens.create("ada", "nightly", **less)
+    headers = {"Authorization": f"Bearer {token}"}
+    refused = await anonymous.post("/v1/webhooks", json={"url": door.url}, headers=headers)
+    assert refused.status_code == 403 and "sign in by password" in refused.text
+    made = (await ask("ada", "POST", "webhooks", 201, json={"url": door.url}))["id"]
+    assert [one["id"] for one in (await anonymous.get("/v1/webhooks", headers=headers)).json()] == [made]
+    assert (await anonymous.delete(f"/v1/webhooks/{made}", headers=headers)).status_code == 200
+
+
 async def test_a_token_sees_nothing_among_deliveries_that_it_may_not_read(
     anonymous: httpx.AsyncClient, accounts: Accounts, store: Store, ask: Asks, door: Door
 ) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import ipaddress
 import json
 import time
@@ -39,6 +40,8 @@ class Receiver:
     answers: list[int] = field(default_factory=list)
     """Of the next requests; 204 after them."""
     says: bytes = b"no room"
+    encoding: bytes = b""
+    """In which it says it."""
     got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -50,6 +53,7 @@ class Receiver:
         self.got.append(({name.decode(): value.decode() for name, value in scope["headers"]}, body))
         status = self.answers.pop(0) if self.answers else 204
         headers = [(b"location", b"http://127.0.0.1:9/")] if status == 302 else []
+        headers += [(b"content-encoding", self.encoding)] if self.encoding else []
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if status == 204 else self.says})
 
@@ -133,6 +137,19 @@ async def test_what_fails_is_sent_again_under_the_same_id_and_given_up_in_the_en
         await client.delete(f"/v1/tasks/{await submit(client)}")
         [gone] = await settled(client, made["id"], 1, "dead")
         assert gone["attempts"] == 1
+
+
+async def test_what_a_receiver_packs_stays_packed(
+    client: httpx.AsyncClient, store: Store, receiver: Receiver
+) -> None:
+    made = await add(client, receiver.url)
+    receiver.answers, receiver.encoding = [500] * HERE.attempts, b"gzip"
+    receiver.says = gzip.compress(b"unpacked " * 1_000_000)
+    await client.delete(f"/v1/tasks/{await submit(client)}")
+    async with asyncio.timeout(60), Sender(store, HERE).running():
+        [dead] = await settled(client, made["id"], 1, "dead")
+    assert dead["reason"].startswith("answered 500: ") and "unpacked" not in dead["reason"]
+    assert {headers["accept-encoding"] for headers, _ in receiver.got} == {"identity"}
 
 
 async def test_one_that_hangs_holds_nobody_else_up(

@@ -26,7 +26,7 @@ LOOK_S = 1.0
 """How often a quiet stream sees whether it is still wanted."""
 HEARTBEAT_S = 10.0
 ASK_AGAIN_S = 5.0
-"""So long somebody who is shut out, or whose token is revoked, goes on hearing."""
+"""So long somebody who is shut out, or may see less by now, goes on hearing."""
 LARGEST_ID = 2**63 - 1
 """That databases count to."""
 After = Annotated[int, Query(ge=0, le=LARGEST_ID, description="where to begin when no Last-Event-ID is sent")]

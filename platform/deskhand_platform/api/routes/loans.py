@@ -8,7 +8,6 @@ from fastapi import APIRouter
 
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import mend_reply
-from deskhand_platform.accounts.access import Role
 from deskhand_platform.api.deps import Have, Noted, User, Who
 from deskhand_platform.api.loan_models import (
     LoanAction,
@@ -64,7 +63,7 @@ async def observe_sandbox(have: Have, user: User, id: str, text_tree: bool = Fal
 @router.delete("/sandboxes/{id}", status_code=204)
 async def give_sandbox_back(have: Have, who: Who, id: str) -> None:
     """End a lease of yours; an administrator ends anybody's that was taken here."""
-    owner = None if who.role is Role.ADMIN else who.name
+    owner = None if "admin" in who.scopes else who.name
     await have.loans.give_back(have.loans.of(id, owner))
 
 

@@ -23,6 +23,7 @@ from deskhand_platform.api.models import (
     RunProgress,
 )
 from deskhand_platform.api.models_rounds import PhaseLog, RoundClone, RoundForm, RoundRetry
+from deskhand_platform.api.whole_text import as_sent
 from deskhand_platform.errors import NotFound
 from deskhand_platform.rounds.book import PhaseRecord, RoundRecord
 from deskhand_platform.rounds.config import as_json
@@ -56,7 +57,7 @@ async def start_round(have: Have, noted: Noted, body: RoundStart) -> Round:
     """
     check_overrides(body.overrides, have.settings.jobs.endpoints)
     record = await have.rounds.start(body.preset, cast(dict[str, Any], body.overrides), body.key)
-    noted(f"{record.id}: {body.model_dump_json(exclude_unset=True)}")
+    noted(f"{record.id}: {as_sent(body)}")
     return shown(record, have)
 
 
@@ -104,7 +105,7 @@ async def clone_round(have: Have, noted: Noted, id: RowId, body: RoundClone) -> 
     """Start a round that is told what this one was, with overrides."""
     check_overrides(body.overrides, have.settings.jobs.endpoints)
     record = await have.rounds.clone(id, cast(dict[str, Any], body.overrides), body.key)
-    noted(f"{record.id}: {body.model_dump_json(exclude_unset=True)}")
+    noted(f"{record.id}: {as_sent(body)}")
     return shown(record, have)
 
 

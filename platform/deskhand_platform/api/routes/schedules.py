@@ -10,6 +10,7 @@ from deskhand_platform.api.deps import Have, Noted, RowId
 from deskhand_platform.api.endpoints import check_overrides
 from deskhand_platform.api.models import JsonObject
 from deskhand_platform.api.models_rounds import ScheduleBody, ScheduleModel
+from deskhand_platform.api.whole_text import as_sent
 from deskhand_platform.rounds.scheduler import successes
 from deskhand_platform.rounds.schedules import Schedule, ScheduleOrder
 from deskhand_platform.services import Services
@@ -27,14 +28,14 @@ async def list_schedules(have: Have) -> list[ScheduleModel]:
 async def create_schedule(have: Have, noted: Noted, body: ScheduleBody) -> ScheduleModel:
     """Let rounds begin by themselves; never two at a time."""
     made = await have.schedules.create(order(body, have))
-    noted(f"{made.id}: {body.model_dump_json(exclude_unset=True)}")
+    noted(f"{made.id}: {as_sent(body)}")
     return await shown(made, have)
 
 
 @router.put("/schedules/{id}")
 async def replace_schedule(have: Have, noted: Noted, id: RowId, body: ScheduleBody) -> ScheduleModel:
     """Change a schedule, or switch it on or off."""
-    noted(body.model_dump_json(exclude_unset=True))
+    noted(as_sent(body))
     return await shown(await have.schedules.replace(id, order(body, have)), have)
 
 

@@ -112,7 +112,7 @@ async def _over(have: Services, still_in: Callable[[], Awaitable[bool]], id: str
             if await have.live.lease(id) is None:
                 return ENDED
         await asyncio.sleep(ASK_AGAIN_S)
-    return 1008, "you may not look on any more"
+    return 1008, "you may not look on any more, or what you may do has changed"
 
 
 async def _first(*ways: Awaitable[Ending]) -> Ending:
