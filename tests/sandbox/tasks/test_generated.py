@@ -195,6 +195,15 @@ async def test_no_other_looks_as_if_of_the_colour_a_thing_is_pointed_out_by(sand
     assert told > 40
 
 
+async def test_a_list_box_says_what_is_chosen_in_the_letters_of_its_menu(sandbox: Sandbox) -> None:
+    await sandbox.reset(make_task("generated/press", 45))
+    assert await sandbox.evaluate("document.body.style.getPropertyValue('--case')") == "uppercase"
+    facts: Any = await sandbox.evaluate("generated.facts()")
+    for fact in [each for each in facts if each["role"] == "list box"]:
+        shown = f"document.elementFromPoint(...{fact['point']}).innerText"
+        assert await sandbox.evaluate(shown) == f"{fact['value']} ▾"
+
+
 async def test_another_thing_pressed_is_lost(sandbox: Sandbox) -> None:
     task = make_task("generated/press-large", 2)
     await sandbox.reset(task)
