@@ -85,6 +85,8 @@
     if (!text || ['checkbox', 'radio', 'range', 'color', 'file', 'hidden', 'image'].includes(element.type)) return;
     if (element.type === 'password' && element.value) text = '•'.repeat(element.value.length);
     pen.font = style.font;
+    pen.letterSpacing = style.letterSpacing === 'normal' ? '0px' : style.letterSpacing;
+    pen.wordSpacing = style.wordSpacing;
     const outer = element.getBoundingClientRect();
     const number = (name) => parseFloat(style[name]) || 0;
     const inner = {

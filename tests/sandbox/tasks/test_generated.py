@@ -12,6 +12,7 @@ from deskhand_sandbox.errors import InfrastructureError
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.generated import PROVEN, next_actions
+from deskhand_sandbox.tasks.layout import page_layout
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Click, Navigate, Outcome, Split
 
@@ -193,6 +194,45 @@ async def test_no_other_looks_as_if_of_the_colour_a_thing_is_pointed_out_by(sand
                 ]
                 assert not apart or min(apart) >= 32, (seed, fact["descriptions"])
     assert told > 40
+
+
+@pytest.mark.parametrize(
+    ("task_id", "seed"),
+    [
+        ("generated/press", 464),  # what stands beside a card lies under it
+        ("generated/press", 247),  # a list cuts off its rows
+        ("generated/press", 87),  # a field's value hides the name in it
+        ("generated/fill-1", 162),
+        ("generated/fill-3", 32),
+    ],
+)
+async def test_nothing_is_called_by_a_name_that_cannot_be_read(
+    sandbox: Sandbox, task_id: str, seed: int
+) -> None:
+    instruction = (await sandbox.reset(make_task(task_id, seed))).instruction
+    words: dict[int, str] = {}
+    for each in (await page_layout(sandbox)).characters:
+        words[each.word] = words.get(each.word, "") + each.character
+    written = {text.removesuffix(":") for text in words.values()}
+    facts: Any = await sandbox.evaluate("generated.facts()")
+    names = {fact["name"] for fact in facts if fact["role"] != "icon"}
+    unread = {name for name in names if not set(name.split()) <= written}
+    assert unread
+    told = [words for fact in facts for _, words in fact["descriptions"]]
+    for name in unread:
+        assert not [words for words in (*told, instruction) if name in words]
+    for fact in facts:
+        if fact["name"] in written:
+            assert {kind for kind, _ in fact["descriptions"]} & {"text", "role"}, fact
+
+
+async def test_a_list_box_says_what_is_chosen_in_the_letters_of_its_menu(sandbox: Sandbox) -> None:
+    await sandbox.reset(make_task("generated/press", 45))
+    assert await sandbox.evaluate("document.body.style.getPropertyValue('--case')") == "uppercase"
+    facts: Any = await sandbox.evaluate("generated.facts()")
+    for fact in [each for each in facts if each["role"] == "list box"]:
+        shown = f"document.elementFromPoint(...{fact['point']}).innerText"
+        assert await sandbox.evaluate(shown) == f"{fact['value']} ▾"
 
 
 async def test_another_thing_pressed_is_lost(sandbox: Sandbox) -> None:

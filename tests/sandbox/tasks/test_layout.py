@@ -71,6 +71,23 @@ async def test_every_visible_character_has_ink_in_its_box(sandbox: BrowserSandbo
         assert high - low > 60, each
 
 
+async def test_letters_of_a_field_are_where_text_of_its_style_has_them(sandbox: BrowserSandbox) -> None:
+    style = "position:absolute;left:0;padding:0;border:0;width:190px;font:13px DejaVu Sans;"
+    spaced = "letter-spacing:1px;word-spacing:6px;"
+    for more in (spaced, "", spaced, "letter-spacing:-0.5px;"):
+        layout = await show(
+            sandbox,
+            f"<body style='margin:0'><input style='{style}{spaced}top:100px' value='before it'>"
+            f"<input style='{style}{more}top:0' value='two illustrations'>"
+            f"<span style='{style}{more}top:40px'>two illustrations</span>",
+        )
+        field = [each for each in layout.characters if each.box[1] < 30]
+        text = [each for each in layout.characters if 30 < each.box[1] < 90]
+        assert [each.character for each in field] == [*"twoillustrations"]
+        for one, other in zip(field, text, strict=True):
+            assert (one.box[0], one.box[2]) == pytest.approx((other.box[0], other.box[2]), abs=0.6)
+
+
 async def test_hidden_covered_and_scrolled_text_is_not_seen(sandbox: BrowserSandbox) -> None:
     layout = await show(
         sandbox,

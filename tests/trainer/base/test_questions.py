@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pytest
 
 from deskhand_agent.grammar import format_reply, parse_reply
 from deskhand_sandbox.types import Answer, Click, TypeText
+from deskhand_trainer.base.changes import SeenChange
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.questions import LONGEST, PAGE_KINDS, Kind, Question, ask, ask_many, is_right
 
@@ -83,6 +85,37 @@ def test_what_is_read_is_written_there(seen_pages: list[SeenPage]) -> None:
             outside.add(question.target)
         assert 0 < len(text) <= LONGEST
     assert len(outside) <= 2  # names that are wider than their buttons begin before them
+
+
+def test_what_is_named_or_told_is_to_be_read(
+    seen_pages: list[SeenPage], seen_changes: list[SeenChange]
+) -> None:
+    """A field's name may be in it, behind its value, and letters may be cut off or covered."""
+    unread = 0
+    for page, question in asked([*seen_pages, *(each.after for each in seen_changes)], 1):
+        written = {word.text for word in page.words()[0]}
+        written |= {each.removesuffix(":") for each in written}
+        for thing in page.things:
+            if thing.role != "icon" and not set(thing.name.split()) <= written:
+                assert not re.search(rf"\b{re.escape(thing.name)}\b", question.text)
+                unread += 1
+        drawn = any(each.role == "progress bar" and each.box == question.target for each in page.things)
+        if question.kind in (Kind.VALUE, Kind.READ_THING, Kind.COPY) and not drawn:
+            assert set(question.reply.text.split()) <= written  # type: ignore[union-attr]
+    assert unread > 20
+
+
+def test_a_value_that_cannot_be_read_is_not_asked_for(pages: list[SeenPage]) -> None:
+    page = pages[0]
+    written = replace(page.things[0], role="field", value=page.things[1].name)
+    for thing, told in [
+        (written, True),
+        (replace(written, value="hidden"), False),
+        (replace(written, value="50%", role="progress bar"), True),
+        (replace(written, value="5", role="slider"), False),
+    ]:
+        found = ask(replace(page, things=(thing,)), Kind.VALUE, random.Random(0))
+        assert (found is not None) == told
 
 
 def test_icons_drawn_with_characters_are_no_words(pages: list[SeenPage]) -> None:

@@ -13,7 +13,7 @@ from deskhand_sandbox.tasks.layout import Box
 from deskhand_sandbox.types import Answer, Click, TypeText
 from deskhand_trainer.base.changes import FOCUS, SELECTED, SeenChange
 from deskhand_trainer.base.pages import SeenPage
-from deskhand_trainer.base.questions import Kind, Question, ask_many
+from deskhand_trainer.base.questions import Kind, Question, ask_many, value_is_seen
 
 CHANGE_KINDS = (Kind.CHANGE, Kind.ACTION)
 NOTHING = "nothing"
@@ -67,8 +67,8 @@ def _what_changed(change: SeenChange, draw: random.Random) -> Question | None:
         if thing is None:
             return None
         words, target = _in_words(change, thing), thing.box
-        seen = _written(change.before) | _written(change.after)
-        if not set(thing.name.split()) <= seen or not _value_is_seen(change, thing):
+        named = any(page.shows(thing.name) for page in (change.before, change.after))
+        if not named or not _value_is_seen(change, thing):
             return None
     if len(words) > LONGEST_CHANGE or not words.isprintable():
         return None
@@ -124,7 +124,7 @@ def _has_new_value(change: SeenChange, thing: Thing) -> bool:
 
 
 def _value_is_seen(change: SeenChange, thing: Thing) -> bool:
-    return not _has_new_value(change, thing) or set(thing.value.split()) <= _written(change.after)
+    return not _has_new_value(change, thing) or value_is_seen(change.after, thing)
 
 
 def _by_name(page: SeenPage) -> dict[tuple[str, str], Thing]:
@@ -135,11 +135,6 @@ def _by_name(page: SeenPage) -> dict[tuple[str, str], Thing]:
 
 def _key(thing: Thing) -> tuple[str, str]:
     return thing.role, thing.name
-
-
-def _written(page: SeenPage) -> set[str]:
-    words, _ = page.words()
-    return {text for word in words for text in (word.text, word.text.removesuffix(":"))}
 
 
 def _whole(page: SeenPage) -> Box:

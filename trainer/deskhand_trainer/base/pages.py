@@ -91,6 +91,15 @@ class SeenPage:
             before = each
         return words, belongs
 
+    def shows(self, text: str) -> bool:
+        """Whether every word of a text is to be read on the page; a colon after one is no part of it."""
+        return set(text.split()) <= self._written
+
+    @cached_property
+    def _written(self) -> frozenset[str]:
+        words, _ = self.words()
+        return frozenset(text for word in words for text in (word.text, word.text.removesuffix(":")))
+
     def letters(self, text: str, box: Box) -> tuple[Box, ...]:
         """Where each character of a text is to be seen that is all that is written in a box.
 

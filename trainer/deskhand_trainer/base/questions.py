@@ -155,6 +155,11 @@ def is_right(question: Question, actions: Sequence[Action]) -> bool:
     return reply == question.reply
 
 
+def value_is_seen(page: SeenPage, thing: Thing) -> bool:
+    """Whether what a thing holds is written on the page; a progress bar's is drawn."""
+    return thing.role == "progress bar" or page.shows(thing.value)
+
+
 def _described(thing: Thing, draw: random.Random, *, named: bool | None = None) -> str | None:
     """Words for a thing; `named`: only such that say its name, or only others."""
     fitting = [each.words for each in thing.descriptions if named is None or (each.kind in NAMED) is named]
@@ -231,7 +236,7 @@ def _read_thing(page: SeenPage, draw: random.Random) -> Question | None:
 
 def _reading(page: SeenPage, thing: Thing, draw: random.Random, *, copied: bool = False) -> Question | None:
     words = _described(thing, draw, named=False) if thing.role in WRITTEN_ON else None
-    if words is None or not _can_be_said(thing.name):
+    if words is None or not _can_be_said(thing.name) or not page.shows(thing.name):
         return None
     return Question(
         kind=Kind.COPY if copied else Kind.READ_THING,
@@ -268,7 +273,7 @@ def _writing(text: str, typed: str) -> Question:
 def _value(page: SeenPage, draw: random.Random) -> Question | None:
     def asked(thing: Thing) -> Question | None:
         words = _described(thing, draw)
-        if words is None or not thing.value or not _can_be_said(thing.value):
+        if words is None or not _can_be_said(thing.value) or not value_is_seen(page, thing):
             return None
         return Question(
             kind=Kind.VALUE,

@@ -1,6 +1,6 @@
 "use strict";
 // How a person would point a thing out: by its text, its role, its colour, its number among its like, or by what
-// stands beside it. Only what fits one thing alone is said.
+// stands beside it. Only what fits one thing alone is said, and no name that is nowhere to be read.
 
 const NUMBERS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh"];
 /** Roles whose name is the text a click lands on; others are called by a text beside them. */
@@ -38,13 +38,51 @@ function sameColor(one, other) {
   return shades(one).every((shade, index) => Math.abs(shade - theirs[index]) < NEAR);
 }
 
+/** Whether a name is written on an element, around it, or in it while it is an empty field, and no letter is hidden. */
+function legible({ element, role, name }) {
+  if (role === "icon") return true; // it is drawn
+  if (element.placeholder === name) return !element.value && fitsIn(element, name);
+  const text = textOf(element, name), range = document.createRange();
+  if (!text) return false;
+  range.selectNodeContents(text);
+  return [...range.getClientRects()].every((line) =>
+    [line.left + 2, line.right - 2].every((x) => shows(text.parentElement, x, (line.top + line.bottom) / 2)));
+}
+
+/** The name as it stands on an element, or else nearest around it; null: nowhere. */
+function textOf(element, name) {
+  for (let place = element; place; place = place.parentElement) {
+    const texts = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      if (texts.currentNode.data.replace(/:$/, "").toUpperCase() === name.toUpperCase()) return texts.currentNode;
+    }
+  }
+  return null;
+}
+
+/** Whether all of a text shows in a field at whose left it begins. */
+function fitsIn(field, text) {
+  const style = getComputedStyle(field), pen = document.createElement("canvas").getContext("2d");
+  pen.font = style.font;
+  pen.letterSpacing = style.letterSpacing;
+  const [before, after] = [style.paddingLeft, style.paddingRight].map(parseFloat), { width } = pen.measureText(text);
+  const { left, top, bottom } = field.getBoundingClientRect(), from = left + field.clientLeft + before;
+  return width <= field.clientWidth - before - after
+    && [from, from + width].every((x) => shows(field, x, (top + bottom) / 2));
+}
+
+function shows(element, x, y) {
+  const hit = document.elementFromPoint(x, y);
+  return hit !== null && element.contains(hit);
+}
+
 /** [kind, words] of a thing among those that are seen; kinds: "text", "role", "color", "ordinal", "relation". */
 function descriptions(thing, seen) {
   const like = seen.filter((other) => other.role === thing.role);
   const named = seen.filter((other) => other.name === thing.name);
-  const found = [], role = thing.role;
-  if (named.length === 1 && NAMED_ON.has(role)) found.push(["text", `"${thing.name}"`]);
-  if (like.filter((other) => other.name === thing.name).length === 1) {
+  const found = [], role = thing.role, read = legible(thing);
+  if (read && named.length === 1 && NAMED_ON.has(role)) found.push(["text", `"${thing.name}"`]);
+  if (read && like.filter((other) => other.name === thing.name).length === 1) {
     const tied = role === "plus button" || role === "minus button" ? "of" : "named";
     const before = NAMED_ON.has(role) || role === "icon";
     found.push(["role", before ? `the ${thing.name} ${role}` : `the ${role} ${tied} ${thing.name}`]);
@@ -62,12 +100,14 @@ function descriptions(thing, seen) {
     if (place < NUMBERS.length) found.push(["ordinal", `the ${NUMBERS[place]} ${role}`]);
     if (place === order.length - 1) found.push(["ordinal", `the last ${role}`]);
   }
-  if (thing.row !== undefined && thing.row !== thing.name) {
+  if (thing.row !== undefined && thing.row !== thing.name
+    && [thing.row, thing.column].every((name) => legible({ ...thing, name }))) {
     found.push(["relation", `the ${thing.column} of ${thing.row}`]);
   }
   for (const way of WAYS) {
     const anchor = seen.find((other) => other !== thing && NAMED_ON.has(other.role)
-      && seen.filter((each) => each.name === other.name).length === 1 && nearest(other, like, way) === thing);
+      && seen.filter((each) => each.name === other.name).length === 1 && nearest(other, like, way) === thing
+      && legible(other));
     if (anchor) found.push(["relation", `the ${role} ${way.words} "${anchor.name}"`]);
   }
   return found;

@@ -40,8 +40,7 @@ const generated = (() => {
   function visible(thing) {
     const box = thing.element.getBoundingClientRect(), [x, y] = centre(thing.element);
     if (box.width < 3 || !(box.left >= 0 && box.top >= 0 && x < innerWidth && box.bottom <= innerHeight)) return false;
-    const hit = document.elementFromPoint(x, y);
-    return hit !== null && (hit === thing.element || thing.element.contains(hit));
+    return shows(thing.element, x, y);
   }
 
   function blank(draw) {
@@ -82,10 +81,10 @@ const generated = (() => {
       tone: "",
       act: () => end(met() === number && holds() === begun),
     });
-    if (!visible(ending)) return null;
+    if (!visible(ending) || !legible(ending)) return null;
     const goals = [], groups = new Set();
     for (const thing of draw.random.shuffled(things.filter((each) => each.role in GOALS && visible(each)))) {
-      const goal = groups.has(groupOf(thing)) ? null : GOALS[thing.role](draw, thing);
+      const goal = groups.has(groupOf(thing)) || !legible(thing) ? null : GOALS[thing.role](draw, thing);
       if (!goal) continue;
       groups.add(groupOf(thing));
       goals.push({ ...goal, thing });

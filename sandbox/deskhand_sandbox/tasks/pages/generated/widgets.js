@@ -221,6 +221,7 @@ function widgets(draw, things) {
     holder.style.position = "relative";
     const element = make("button", holder, "", `${value} ▾`);
     element.type = "button";
+    element.style.textTransform = "none"; // a name is written on it as it is in the menu
     let held = value, menu = null;
     const made = note(element, "list box", name, {
       names,
