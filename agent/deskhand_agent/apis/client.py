@@ -11,7 +11,6 @@ import asyncio
 import email.utils
 import json
 import math
-import os
 import random
 import time
 from collections import Counter
@@ -21,6 +20,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import httpx
 
+from deskhand_agent.apis.key import key_of
 from deskhand_agent.apis.pace import Pace
 from deskhand_agent.errors import EndpointError, InferenceTimeout, Trouble
 
@@ -114,10 +114,10 @@ class ApiClient:
             headers: what is sent besides, given the key.
 
         Raises:
-            EndpointError: the provider itself is asked for without a key.
+            EndpointError: the provider itself is asked for without a key, or the key is none.
         """
         self._settings, self._name = settings, name
-        key = settings.api_key or os.environ.get(key_variable)
+        key = key_of(settings.api_key, key_variable)
         if not key and settings.base_url is None:
             raise EndpointError(
                 f"no key for the endpoint: set {key_variable}, or give the base_url of a server",
@@ -187,6 +187,10 @@ class ApiClient:
         except (TimeoutError, httpx.TimeoutException):
             said = f"did not reply within {self._settings.timeout_s:g} s"
             return _Missed(trouble=Trouble.TIMEOUT, said=said, passing=True)
+        except httpx.LocalProtocolError:
+            # its text quotes what may not be sent, which may be a key
+            said = "cannot be asked: the request breaks the rules of HTTP"
+            return _Missed(trouble=Trouble.REFUSED, said=said, passing=False)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             said = f"could not be asked: {error or type(error).__name__}"
             return _Missed(trouble=Trouble.UNREACHABLE, said=said, passing=True)

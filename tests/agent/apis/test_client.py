@@ -215,6 +215,40 @@ async def test_the_provider_itself_wants_a_key(connect: Connect) -> None:
         connect(base_url=None)
 
 
+@pytest.mark.parametrize("given", [True, False])
+async def test_white_space_around_a_key_is_no_part_of_it(
+    connect: Connect, endpoint: Any, monkeypatch: pytest.MonkeyPatch, given: bool
+) -> None:
+    monkeypatch.setenv("NO_SUCH_KEY", " sk-9\r\n")
+    await connect(api_key="sk-9\n" if given else None).post("/x", {}, read)
+    assert endpoint.keys == ["sk-9"]
+
+
+@pytest.mark.parametrize("key", ["sk-s\u00e9cret", "sk-s\necret", "sk-s\x00ecret", "sk-s\x7fecret", "\ud800"])
+async def test_a_key_that_no_header_takes_is_refused_and_not_quoted(connect: Connect, key: str) -> None:
+    with pytest.raises(EndpointError, match="as it was issued") as caught:
+        connect(api_key=key)
+    assert caught.value.trouble is Trouble.REFUSED
+    assert key not in str(caught.value) and "sk-s" not in str(caught.value)
+
+
+async def test_what_http_forbids_to_send_is_not_quoted_and_not_asked_again(
+    connect: Connect, endpoint: Any
+) -> None:
+    client = ApiClient(
+        ApiSettings(model="m", base_url=endpoint.url, retries=2),
+        name="it",
+        base_url="",
+        key_variable="NO_SUCH_KEY",
+        headers=lambda key: {"Authorization": "Bearer secret\n"},
+    )
+    with pytest.raises(EndpointError, match="breaks the rules of HTTP") as caught:
+        await client.post("/x", {}, read)
+    await client.close()
+    assert (caught.value.trouble, client.troubles.total()) == (Trouble.REFUSED, 1)
+    assert "secret" not in str(caught.value)
+
+
 @given(st.recursive(st.none() | st.integers() | st.text() | st.booleans(), st.lists), st.text())
 def test_whole_numbers_of_anything(body: object, name: str) -> None:
     assert whole(body, name) is None
