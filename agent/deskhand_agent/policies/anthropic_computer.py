@@ -236,7 +236,7 @@ def read_message(body: object) -> tuple[Said, Usage | None]:
         blocks = objects(body, "content")
         calls = [_called(block) for block in blocks if block.get("type") == "tool_use"]
     except (KeyError, TypeError) as error:
-        raise Nonsense(f"it is no message ({error!r}): {str(body)[:200]}") from None
+        raise Nonsense(f"it is no message ({error!r}): {str(body)[:200]}", usage=_usage(body)) from None
     message = cast("Item", body)
     said = Said(
         items=blocks,
@@ -245,7 +245,7 @@ def read_message(body: object) -> tuple[Said, Usage | None]:
         thought="\n".join(str(block["thinking"]) for block in blocks if block.get("thinking")),
         fault=_FAULTS.get(str(message.get("stop_reason"))),
     )
-    return said, _usage(message.get("usage"))
+    return said, _usage(body)
 
 
 def _called(block: Item) -> object:
@@ -286,9 +286,9 @@ def _zoom(block: Item, frame: Frame) -> Zoom:
     return Zoom(start=(left, top), end=(right - 1, bottom - 1))
 
 
-def _usage(told: object) -> Usage | None:
-    fresh, written_ = whole(told, "input_tokens"), whole(told, "output_tokens")
+def _usage(body: object) -> Usage | None:
+    fresh, written_ = (whole(body, "usage", f"{which}_tokens") for which in ("input", "output"))
     if fresh is None or written_ is None:
         return None
-    read, kept = (whole(told, f"cache_{name}_input_tokens") or 0 for name in ("read", "creation"))
+    read, kept = (whole(body, "usage", f"cache_{name}_input_tokens") or 0 for name in ("read", "creation"))
     return Usage(prompt_tokens=fresh + read + kept, completion_tokens=written_, cached_tokens=read)

@@ -8,9 +8,11 @@ Each turn sends the conversation whole (`store: false`, reasoning encrypted) and
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from deskhand_agent.accounts import spending
 from deskhand_agent.apis import Nonsense, Usage, whole
 from deskhand_agent.chat import openai_client
 from deskhand_agent.errors import EndpointError, Trouble
@@ -93,7 +95,7 @@ class OpenAIComputerPolicy(BySettings[OpenAIComputerSettings]):
         said = reply.content
         if shown.summing_up:
             return summed_up(said.text, memory, reply.cost, fault=said.fault)
-        self._check(said)
+        self._check(said, reply.cost)
         frame = settings.frame(context.observation.size_px)
         return decide(said, DIALECT, frame, pointer_at(context), reply.cost)
 
@@ -170,7 +172,7 @@ class OpenAIComputerPolicy(BySettings[OpenAIComputerSettings]):
             return [_call(f"call_{step.index}", {"actions": calls})]
         return [_call(f"call_{step.index}_{n}", {"action": each}) for n, each in enumerate(calls)]
 
-    def _check(self, said: Said) -> None:
+    def _check(self, said: Said, cost: Mapping[str, float]) -> None:
         checks = [
             str(check.get("message") or check.get("code"))
             for item in said.items
@@ -180,7 +182,7 @@ class OpenAIComputerPolicy(BySettings[OpenAIComputerSettings]):
         if checks and not self.settings.acknowledge_safety_checks:
             raise EndpointError(
                 f"{self.id} asks that a person look first ({'; '.join(checks)[:500]}): have one look, or set "
-                "acknowledge_safety_checks to go on without",
+                f"acknowledge_safety_checks to go on without{spending(cost)}",
                 trouble=Trouble.REFUSED,
             )
 
@@ -228,10 +230,11 @@ def read_response(body: object) -> tuple[Said, Usage | None]:
             part for item in items if item.get("type") == "reasoning" for part in objects(item, "summary")
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise Nonsense(f"it is no response ({error!r}): {str(body)[:200]}") from None
+        raise Nonsense(f"it is no response ({error!r}): {str(body)[:200]}", usage=_usage(body)) from None
     response = cast("Item", body)
     if response.get("status") == "failed":
-        raise Nonsense(f"the response failed: {str(response.get('error'))[:300]}")
+        failed = f"the response failed: {str(response.get('error'))[:300]}"
+        raise Nonsense(failed, usage=_usage(body))
     refusals = [str(part["refusal"]) for part in messages if part.get("refusal")]
     said = Said(
         items=items,
@@ -240,7 +243,7 @@ def read_response(body: object) -> tuple[Said, Usage | None]:
         thought="\n".join(str(part["text"]) for part in thoughts if part.get("text")),
         fault=_fault(response, refused=bool(refusals)),
     )
-    return said, _usage(response.get("usage"))
+    return said, _usage(body)
 
 
 def _called(item: Item) -> object:
@@ -266,9 +269,9 @@ def _fault(response: Item, *, refused: bool) -> Fault | None:
     return Fault.CUT_OFF if response.get("status") == "incomplete" else None
 
 
-def _usage(told: object) -> Usage | None:
-    prompt, written_ = whole(told, "input_tokens"), whole(told, "output_tokens")
+def _usage(body: object) -> Usage | None:
+    prompt, written_ = (whole(body, "usage", f"{which}_tokens") for which in ("input", "output"))
     if prompt is None or written_ is None:
         return None
-    cached = whole(cast("Item", told).get("input_tokens_details"), "cached_tokens") or 0
+    cached = whole(body, "usage", "input_tokens_details", "cached_tokens") or 0
     return Usage(prompt_tokens=prompt, completion_tokens=written_, cached_tokens=min(prompt, cached))

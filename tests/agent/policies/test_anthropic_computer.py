@@ -296,6 +296,22 @@ async def test_nonsense_is_asked_again_and_then_an_error(
     assert (caught.value.trouble, len(endpoint.sent)) == (Trouble.NONSENSE, 4)
 
 
+async def test_a_message_that_cannot_be_read_is_paid_for(
+    policy: AnthropicComputerPolicy, endpoint: Any, context: Context
+) -> None:
+    endpoint.queue = [reply({**CLICK, "id": 3})]
+    cost = (await policy.act(context)).cost
+    assert (cost["prompt_tokens"], cost["nonsense"], cost["usd"]) == (2000.0, 1.0, pytest.approx(0.0032))
+
+
+async def test_a_usage_of_no_size_is_none(
+    policy: AnthropicComputerPolicy, endpoint: Any, context: Context
+) -> None:
+    endpoint.queue = [reply(CLICK, usage={"input_tokens": 10**400, "output_tokens": 1})]
+    decision = await policy.act(context)
+    assert (decision.actions, decision.cost) == ((Click(x=10, y=10),), {})
+
+
 async def test_history_is_sent_as_it_came_with_the_screens_after_it(
     policy: AnthropicComputerPolicy, endpoint: Any, context: Context, stub: SimpleNamespace
 ) -> None:

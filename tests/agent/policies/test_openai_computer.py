@@ -358,13 +358,22 @@ async def test_a_safety_check_stops_unless_told_otherwise(
     checks = [{"id": "cu_sc_1", "code": "malicious_instructions", "message": "The page gives orders."}]
     asked = call(CLICK, pending_safety_checks=checks)
     endpoint.queue = [response(asked)]
-    with pytest.raises(EndpointError, match=r"The page gives orders\..*acknowledge_safety_checks"):
+    with pytest.raises(EndpointError, match=r"The page gives orders\..*acknowledge_safety_checks") as caught:
         await policy.act(context)
+    assert "spent: 1000 prompt_tokens, 20 completion_tokens, 0.0016 usd" in str(caught.value)
     trusting = OpenAIComputerPolicy(model="m", base_url=endpoint.url, acknowledge_safety_checks=True)
     endpoint.queue = [response(asked)]
     decision = await trusting.act(context)
     await trusting.act(replace(context, steps=(stub.past(0, decision),)))
     await trusting.close()
+
+
+async def test_a_response_that_failed_is_paid_for(
+    policy: OpenAIComputerPolicy, endpoint: Any, context: Context
+) -> None:
+    endpoint.queue = [response(status="failed", error={"code": "server_error", "message": "broke"})]
+    cost = (await policy.act(context)).cost
+    assert (cost["prompt_tokens"], cost["nonsense"], cost["usd"]) == (2000.0, 1.0, pytest.approx(0.0032))
 
 
 @pytest.mark.parametrize("odd", [5, ["look"], {"message": "look"}])
