@@ -73,7 +73,7 @@ class ReviewVerdict(StrEnum):
     REPLACED = "replaced"
     """They did something else in its place."""
     STEERED = "steered"
-    """They held the controls: the model was not asked."""
+    """They held the controls: the model was not asked, or about a part of the screen while they saw all."""
     UNANSWERED = "unanswered"
     """Nobody said anything in time: the model had its way."""
 

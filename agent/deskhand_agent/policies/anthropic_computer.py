@@ -166,7 +166,9 @@ class AnthropicComputerPolicy(BySettings[AnthropicComputerSettings]):
         results: list[Item] = [_result(call, failed=failed) for call in calls]
         holds = bool(results) and not failed
         if holds:
-            enlarged = [{"type": "text", "text": _ENLARGED}] if _asks_to_look(calls[-1]) else []
+            # a person who took over has seen all of the screen instead
+            looked = _asks_to_look(calls[-1]) and exchange.seen.region is not None
+            enlarged = [{"type": "text", "text": _ENLARGED}] if looked else []
             results[-1]["content"] = [*enlarged, picture]
         parts: list[Item] = [
             {"type": "text", "text": segment.text} if isinstance(segment, Text) else picture

@@ -37,6 +37,7 @@ from deskhand_sandbox.types import (
     Start,
     Task,
     Wait,
+    Zoom,
 )
 from deskhand_sandbox.verifiers.none import Unverified
 
@@ -430,6 +431,19 @@ async def test_a_zoom_that_another_call_follows_is_answered_without_a_picture(
     assert [block["tool_use_id"] for block in results] == ["toolu_z", "toolu_a", "toolu_y"]
     assert "Not shown" in results[0]["content"] and results[1]["content"] == "Done."
     assert [part["type"] for part in results[2]["content"]] == ["text", "image"]
+
+
+async def test_a_zoom_after_which_a_person_took_over_is_answered_with_the_whole_screen(
+    policy: AnthropicComputerPolicy, endpoint: Any, context: Context, stub: SimpleNamespace
+) -> None:
+    look = Zoom(start=(10, 5), end=(13, 8))
+    steps = (
+        stub.past(0, Decision(actions=(look,), text=json.dumps([zoom(10, 5, 14, 9)]))),
+        stub.past(1, Decision(actions=(Click(x=1, y=2),), text="a person's")),
+    )
+    await policy.act(replace(context, steps=steps))
+    (result,) = [b for b in endpoint.sent[0]["messages"][2]["content"] if b["type"] == "tool_result"]
+    assert (result["tool_use_id"], [part["type"] for part in result["content"]]) == ("toolu_z", ["image"])
 
 
 async def test_after_a_zoom_by_our_grammar_coordinates_are_those_of_the_part(
