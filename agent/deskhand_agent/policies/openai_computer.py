@@ -20,11 +20,13 @@ from deskhand_agent.policies.computer_use import (
     ACT,
     ACT_SAYS,
     ACT_TAKES,
+    DONE,
     SYSTEM,
     ComputerUseSettings,
     Item,
     Said,
     act_call,
+    came_to,
     decide,
     items_of,
     objects,
@@ -127,16 +129,18 @@ class OpenAIComputerPolicy(BySettings[OpenAIComputerSettings]):
         """The items of each exchange: what was shown, as the output of the calls before, and the reply."""
         linked: list[list[Item]] = []
         calls: list[Item] = []
+        came = DONE
         for exchange in exchanges:
-            items = self._shown(exchange, calls)
+            items = self._shown(exchange, calls, came)
             reply = [] if exchange.step is None else self._reply(exchange.step, exchange.said)
             calls = [item for item in reply if item["type"] in _CALLS]
+            came = DONE if exchange.step is None else came_to(exchange.step)
             linked.append(items + reply)
         return linked
 
-    def _shown(self, exchange: Exchange, calls: list[Item]) -> list[Item]:
+    def _shown(self, exchange: Exchange, calls: list[Item], came: str) -> list[Item]:
         url = data_url(self.settings.picture(exchange.seen.screenshot))
-        outputs = [_output(call, url) for call in calls]
+        outputs = [_output(call, url, came) for call in calls]
         pictured = any(call["type"] == "computer_call" for call in calls)
         parts = [
             {"type": "input_text", "text": segment.text}
@@ -187,10 +191,10 @@ class OpenAIComputerPolicy(BySettings[OpenAIComputerSettings]):
             )
 
 
-def _output(call: Item, url: str) -> Item:
+def _output(call: Item, url: str, came: str) -> Item:
     """What a call came to: the screen after it."""
     if call["type"] == "function_call":
-        return {"type": "function_call_output", "call_id": call["call_id"], "output": "Done."}
+        return {"type": "function_call_output", "call_id": call["call_id"], "output": came}
     checks = call.get("pending_safety_checks")
     return {
         "type": "computer_call_output",

@@ -296,6 +296,20 @@ async def test_history_is_sent_as_it_came_with_the_screens_after_it(
     )
 
 
+async def test_a_function_that_failed_is_not_reported_as_done(
+    policy: OpenAIComputerPolicy, endpoint: Any, context: Context, stub: SimpleNamespace
+) -> None:
+    go, both = Navigate(url="https://a.test"), [call(CLICK), act("navigate(url='https://a.test')")]
+    steps = (
+        stub.past(0, Decision(actions=(go,), text=json.dumps([act("navigate(url='https://a.test')")]))),
+        stub.past(1, Decision(actions=(go,), text="a person's"), action_error="no such host"),
+        stub.past(2, Decision(actions=(Click(x=10, y=10), go), text=json.dumps(both)), action_error="no"),
+    )
+    await policy.act(replace(context, steps=steps))
+    outputs = [each["output"] for each in endpoint.sent[0]["input"] if each["type"] == "function_call_output"]
+    assert outputs[:2] == ["Done.", "Failed."] and "before it were carried out" in outputs[2]
+
+
 async def test_turns_that_others_decided_are_shown_as_the_models_own(
     policy: OpenAIComputerPolicy, endpoint: Any, context: Context, stub: SimpleNamespace
 ) -> None:
