@@ -57,5 +57,11 @@ def together(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
     return total
 
 
+def spending(cost: Mapping[str, float]) -> str:
+    """What came to nothing cost, to be told after the error; empty where it cost nothing."""
+    told = str(Account(cost=dict(cost)))
+    return f" (spent: {told})" if told else ""
+
+
 def _figure(amount: float) -> str:
     return f"{amount:.0f}" if amount == int(amount) else f"{amount:.4g}"

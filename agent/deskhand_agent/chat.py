@@ -98,17 +98,16 @@ def _read(body: object) -> tuple[ChatReply, Usage | None]:
     except (KeyError, IndexError, TypeError):
         content = refusal = ended = 0
     if content is not None and not isinstance(content, str):
-        raise Nonsense(f"it is no chat completion: {str(body)[:200]}")
+        raise Nonsense(f"it is no chat completion: {str(body)[:200]}", usage=_usage(body))
     refused = bool(refusal) or ended == "content_filter"
     fault = Fault.REFUSED if refused else Fault.CUT_OFF if ended == "length" else None
     reply = ChatReply(text=str(refusal or content or ""), fault=fault)
-    return reply, _usage(cast("Mapping[str, object]", body).get("usage"))
+    return reply, _usage(body)
 
 
-def _usage(told: object) -> Usage | None:
-    prompt, written = whole(told, "prompt_tokens"), whole(told, "completion_tokens")
+def _usage(body: object) -> Usage | None:
+    prompt, written = (whole(body, "usage", f"{which}_tokens") for which in ("prompt", "completion"))
     if prompt is None or written is None:
         return None
-    details = cast("Mapping[str, object]", told).get("prompt_tokens_details")
-    cached = min(prompt, whole(details, "cached_tokens") or 0)
+    cached = min(prompt, whole(body, "usage", "prompt_tokens_details", "cached_tokens") or 0)
     return Usage(prompt_tokens=prompt, completion_tokens=written, cached_tokens=cached)

@@ -16,6 +16,7 @@ from deskhand_agent.types import (
     Context,
     Oracle,
     Policy,
+    ReviewVerdict,
     Step,
     StepSink,
     StopReason,
@@ -74,14 +75,14 @@ class Loop:
             late = InferenceTimeout(f"no decision within {self.deadlines.model_s:g} s")
             decision = await within(self.deadlines.model_s, self.policy.act(context), late)
             decided = time.monotonic()
-            if decision.review is not None:
-                # a person's time is not the agent's
-                self.limit.extend(decision.review.waited_s)
             waited_s = self.limit.extended_s - extended_s
             if self.crossroads is not None:
                 kept = self.crossroads.passed(len(self.steps), decision, self.sandbox)
                 await within(self.deadlines.reset_s, kept, self._slow("a snapshot"))
-            told = "" if decision.review is None else decision.review.answer
+            review = decision.review
+            if review is not None and review.verdict is ReviewVerdict.STEERED:
+                observation = await self._with_tree(await self.turns.whole(observation))
+            told = "" if review is None else review.answer
             result = await self.turns.run(decision.actions, observation, told=told)
             seen_at_ms = result.observation.settled_ms
             looked = await self._with_tree(result.observation)

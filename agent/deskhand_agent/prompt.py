@@ -27,6 +27,8 @@ ON_THE_SCREEN = "On the screen:"
 """What stands before an accessibility tree."""
 NOTES = "Your notes from earlier tasks here:"
 """What stands before notes of earlier episodes."""
+NO_ACTION = "(no action)"
+"""What stands in the place of a reply that says nothing."""
 MANY = 10**9
 """Turns no episode has."""
 PLAN = (
@@ -154,7 +156,7 @@ def reply_of(step: Step, coordinates: Frames, *, form: Format | None = None, tho
     """
     frame = coordinates.frame(step.observation.size_px)
     actions = tuple(frame.action_to_model(action) for action in step.decision.actions)
-    said = format_reply(step.decision.thought if thoughts else None, actions) if actions else "(no action)"
+    said = format_reply(step.decision.thought if thoughts else None, actions) if actions else NO_ACTION
     return said if form is None else form.reply(step, said)
 
 

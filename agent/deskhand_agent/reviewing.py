@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from deskhand_agent.grammar import format_reply
+from deskhand_agent.time_limits import waiting_ones_turn
 from deskhand_agent.types import (
     Connected,
     Context,
@@ -77,8 +78,9 @@ class ReviewedPolicy:
             return decision
         began_s = time.monotonic()
         try:
-            async with asyncio.timeout(self._wait_s + GRACE_S):
-                answer = await self._reviewer.review(context, decision, within_s=self._wait_s)
+            with waiting_ones_turn():
+                async with asyncio.timeout(self._wait_s + GRACE_S):
+                    answer = await self._reviewer.review(context, decision, within_s=self._wait_s)
         except TimeoutError:
             answer = None
         return reviewed(decision, answer, waited_s=time.monotonic() - began_s)

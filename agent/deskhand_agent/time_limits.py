@@ -1,4 +1,5 @@
-"""How long work may take; its time stands still while it waits for its turn at an endpoint's rate limit."""
+"""How long work may take; its time stands still while it waits for a person, or for its turn at an endpoint's
+rate limit."""
 
 from __future__ import annotations
 

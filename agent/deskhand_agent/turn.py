@@ -40,8 +40,8 @@ class Deadlines:
     reset_s: float = 90.0
     """Setting a task up, beyond what its own steps may take."""
     model_s: float = 120.0
-    """One decision, unless the policy's own settings allow it more; its waits for a turn at a rate limit are
-    not counted."""
+    """One decision, unless the policy's own settings allow it more; its waits for a person or for a turn at a
+    rate limit are not counted."""
     act_s: float = 45.0
     """One action, beyond the time the action itself asks for."""
     verify_s: float = 45.0
@@ -145,6 +145,16 @@ class TurnRunner:
             return result
         return replace(result, observation=replace(result.observation, output=together(result.outputs)))
 
+    async def whole(self, seen: Observation) -> Observation:
+        """All of the screen where this shows a part of it, and otherwise this.
+
+        Raises:
+            InfrastructureError: the computer failed, or passed its deadline.
+        """
+        if seen.region is None:
+            return seen
+        return replace(await self._all(), output=seen.output, settled_ms=seen.settled_ms)
+
     async def _each(self, actions: Sequence[Action], observation: Observation, told: str) -> TurnResult:
         result = TurnResult(observation=observation)
         for number, action in enumerate(actions):
@@ -221,13 +231,17 @@ class TurnRunner:
                 return await self._zoomed(action, result)
 
     async def _zoomed(self, action: Zoom, result: TurnResult) -> TurnResult:
+        screen = await self._all()
+        try:
+            return replace(result, observation=await asyncio.to_thread(zoomed, action, screen))
+        except InvalidAction as error:
+            return replace(result, action_error=str(error))
+
+    async def _all(self) -> Observation:
         if self._screen is None:
             late = SandboxTimeout(f"a look took more than {self._deadlines.act_s:g} s")
             self._screen = await within(self._deadlines.act_s, self._sandbox.observe(), late)
-        try:
-            return replace(result, observation=await asyncio.to_thread(zoomed, action, self._screen))
-        except InvalidAction as error:
-            return replace(result, action_error=str(error))
+        return self._screen
 
     def _bounded(self, action: DeviceAction) -> DeviceAction:
         """The action waiting no longer than the episode has left."""

@@ -73,7 +73,7 @@ class ReviewVerdict(StrEnum):
     REPLACED = "replaced"
     """They did something else in its place."""
     STEERED = "steered"
-    """They held the controls: the model was not asked."""
+    """They held the controls: the model was not asked, or about a part of the screen while they saw all."""
     UNANSWERED = "unanswered"
     """Nobody said anything in time: the model had its way."""
 
@@ -149,7 +149,7 @@ class Decision:
     cost: Mapping[str, float] = field(default_factory=dict[str, float])
     """What an endpoint counted: "prompt_tokens" (of which "cached_tokens"), "completion_tokens", "usd"; how
     many requests came to nothing before this reply, by the name of their `Trouble`; "waited_s" for its rate
-    limits and between requests. Of all replies, where several were drawn."""
+    limits and between requests. Of all replies, where several were drawn, and those that made no sense."""
     rating: float | None = None
     """Where several replies were drawn: the process reward model's score of this one, or the share of them
     that agrees with it; None where nobody compared."""

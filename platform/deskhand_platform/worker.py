@@ -204,10 +204,8 @@ class EpisodeWorker:
             deadlines = _deadlines(self._limits).of_policy(policy)
             if review_s is not None:
                 policy = ReviewedPolicy(policy, self._proposals, wait_s=review_s)
-                deadlines = replace(deadlines, model_s=deadlines.model_s + review_s)
                 labels |= REVIEWED
-            policy = SteeredPolicy(policy, self._takeovers, model_s=deadlines.model_s)
-            deadlines = replace(deadlines, model_s=deadlines.model_s + LONGEST_S)
+            policy = SteeredPolicy(policy, self._takeovers, person_s=LONGEST_S)
             task = done.limited(claimed.task)
             create_verifier(task.verifier)  # one that cannot be made is hopeless: it is told before a lease
             if claimed.branch is not None:

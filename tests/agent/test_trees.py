@@ -154,7 +154,7 @@ async def test_a_policy_reads_trees_by_its_memory_whatever_is_around_it(stub: Si
     for policy in policies:
         for around in (
             ReviewedPolicy(policy, nobody, wait_s=1),
-            SteeredPolicy(policy, nobody, model_s=1),
+            SteeredPolicy(policy, nobody, person_s=1),
             ManySamples(policy, samples=2, choose=by_majority(8)),
         ):
             assert reads_tree(around) == reads_tree(policy)

@@ -11,16 +11,17 @@ import asyncio
 import email.utils
 import json
 import math
-import os
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
 import httpx
 
+from deskhand_agent.accounts import spending, together
+from deskhand_agent.apis.key import key_of
 from deskhand_agent.apis.pace import Pace
 from deskhand_agent.errors import EndpointError, InferenceTimeout, Trouble
 
@@ -32,10 +33,17 @@ LONGEST_PAUSE_S = 8.0
 _PASSING = frozenset({408, 409, 429})
 _READS: Mapping[str, float] = {"retry-after-ms": 1e-3, "retry-after": 1.0}
 """Header -> seconds of its unit, the finer one first."""
+MOST = 10**12
+"""Tokens that no reply has: sums and prices of fewer are finite."""
 
 
 class Nonsense(ValueError):
     """What came is no reply; says what is wrong with it."""
+
+    def __init__(self, message: str, *, usage: Usage | None = None) -> None:
+        super().__init__(message)
+        self.usage = usage
+        """What it cost all the same, where it says."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,10 +122,10 @@ class ApiClient:
             headers: what is sent besides, given the key.
 
         Raises:
-            EndpointError: the provider itself is asked for without a key.
+            EndpointError: the provider itself is asked for without a key, or the key is none.
         """
         self._settings, self._name = settings, name
-        key = settings.api_key or os.environ.get(key_variable)
+        key = key_of(settings.api_key, key_variable)
         if not key and settings.base_url is None:
             raise EndpointError(
                 f"no key for the endpoint: set {key_variable}, or give the base_url of a server",
@@ -148,28 +156,32 @@ class ApiClient:
             EndpointError: the last request was refused or broke, or what came back makes no sense.
         """
         began_s, troubles, waited_s = math.inf, Counter[Trouble](), 0.0
+        used: list[Usage] = []
         while True:
             asked_s = time.monotonic()
             taken = await self._pace.begin()
             waited_s += time.monotonic() - asked_s
             began_s = min(began_s, time.monotonic())
             got = await self._once(path, body, read)
+            usage = got.usage if isinstance(got, _Missed) else got[1]
+            if usage is not None:
+                used.append(usage)
+                self._pace.settle(taken, usage.prompt_tokens + usage.completion_tokens)
+            elif isinstance(got, _Missed):
+                self._pace.settle(taken, 0)
             if not isinstance(got, _Missed):
-                content, usage = got
-                if usage is not None:
-                    self._pace.settle(taken, usage.prompt_tokens + usage.completion_tokens)
-                return ApiReply(content=content, cost=self._cost(usage, troubles, waited_s))
-            self._pace.settle(taken, 0)
+                return ApiReply(content=got[0], cost=self._cost(used, troubles, waited_s))
             troubles[got.trouble] += 1
             self.troubles[got.trouble] += 1
             tried = troubles.total()
             pause_s = growing_pause_s(tried) if got.pause_s is None else got.pause_s
             late = time.monotonic() + pause_s > began_s + self._settings.patience_s
-            if not got.passing or tried > self._settings.retries or late:
-                raise self._error(got, troubles)
             if got.trouble is Trouble.RATE_LIMITED:
-                self._pace.hold(pause_s)
-            else:
+                # the others too, whether or not this one gives up; beyond its patience they may ask again
+                self._pace.hold(min(pause_s, self._settings.patience_s))
+            if not got.passing or tried > self._settings.retries or late:
+                raise self._error(got, troubles, used)
+            if got.trouble is not Trouble.RATE_LIMITED:
                 waited_s += pause_s
                 await asyncio.sleep(pause_s)
 
@@ -187,6 +199,10 @@ class ApiClient:
         except (TimeoutError, httpx.TimeoutException):
             said = f"did not reply within {self._settings.timeout_s:g} s"
             return _Missed(trouble=Trouble.TIMEOUT, said=said, passing=True)
+        except httpx.LocalProtocolError:
+            # its text quotes what may not be sent, which may be a key
+            said = "cannot be asked: the request breaks the rules of HTTP"
+            return _Missed(trouble=Trouble.REFUSED, said=said, passing=False)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             said = f"could not be asked: {error or type(error).__name__}"
             return _Missed(trouble=Trouble.UNREACHABLE, said=said, passing=True)
@@ -195,36 +211,42 @@ class ApiClient:
         try:
             return read(cast("object", got.json()))
         except (ValueError, RecursionError) as error:
-            said = f"sent back no reply: {error if isinstance(error, Nonsense) else f'{got.text[:200]!r}'}"
-            return _Missed(trouble=Trouble.NONSENSE, said=said, passing=True)
+            known = isinstance(error, Nonsense)
+            said = f"sent back no reply: {error if known else f'{got.text[:200]!r}'}"
+            return _Missed(
+                trouble=Trouble.NONSENSE, said=said, passing=True, usage=error.usage if known else None
+            )
 
-    def _error(self, missed: _Missed, troubles: Counter[Trouble]) -> EndpointError | InferenceTimeout:
+    def _error(
+        self, missed: _Missed, troubles: Counter[Trouble], used: Sequence[Usage]
+    ) -> EndpointError | InferenceTimeout:
         tried = ", ".join(f"{trouble} {count}" for trouble, count in troubles.items())
         several = f" ({troubles.total()} requests: {tried})" if troubles.total() > 1 else ""
-        message = f"{self._name} {missed.said}{several}"
+        message = f"{self._name} {missed.said}{several}{spending(together(map(self._priced, used)))}"
         if missed.trouble is Trouble.TIMEOUT:
             return InferenceTimeout(message)
         return EndpointError(message, status=missed.status, trouble=missed.trouble)
 
-    def _cost(self, usage: Usage | None, troubles: Counter[Trouble], waited_s: float) -> dict[str, float]:
-        cost: dict[str, float] = {}
-        if usage is not None:
-            prices = self._settings
-            cached_price = prices.usd_per_million_cached_tokens
-            whole_price = prices.usd_per_million_prompt_tokens
-            usd = (
-                (usage.prompt_tokens - usage.cached_tokens) * whole_price
-                + usage.cached_tokens * (whole_price if cached_price is None else cached_price)
-                + usage.completion_tokens * prices.usd_per_million_completion_tokens
-            ) / 1e6
-            cost |= {
-                "prompt_tokens": float(usage.prompt_tokens),
-                "completion_tokens": float(usage.completion_tokens),
-                "usd": usd,
-            }
-            cost |= {"cached_tokens": float(usage.cached_tokens)} if usage.cached_tokens else {}
+    def _cost(self, used: Sequence[Usage], troubles: Counter[Trouble], waited_s: float) -> dict[str, float]:
+        cost = together(map(self._priced, used))
         cost |= {str(trouble): float(count) for trouble, count in troubles.items()}
         return cost | ({"waited_s": waited_s} if waited_s >= 0.01 else {})
+
+    def _priced(self, usage: Usage) -> dict[str, float]:
+        prices = self._settings
+        cached_price = prices.usd_per_million_cached_tokens
+        whole_price = prices.usd_per_million_prompt_tokens
+        usd = (
+            (usage.prompt_tokens - usage.cached_tokens) * whole_price
+            + usage.cached_tokens * (whole_price if cached_price is None else cached_price)
+            + usage.completion_tokens * prices.usd_per_million_completion_tokens
+        ) / 1e6
+        cost = {
+            "prompt_tokens": float(usage.prompt_tokens),
+            "completion_tokens": float(usage.completion_tokens),
+            "usd": usd,
+        }
+        return cost | ({"cached_tokens": float(usage.cached_tokens)} if usage.cached_tokens else {})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -238,12 +260,16 @@ class _Missed:
     status: int | None = None
     pause_s: float | None = None
     """What the server asks to wait; None: it does not say."""
+    usage: Usage | None = None
+    """What came was counted, though it is no reply; None: nothing came, or it does not say."""
 
 
-def whole(mapping: object, name: str) -> int | None:
-    """A whole number of a JSON object that is not negative; None where there is none."""
-    value = cast("Mapping[str, object]", mapping).get(name) if isinstance(mapping, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+def whole(body: object, *path: str) -> int | None:
+    """A whole number in JSON, not negative and no more than `MOST`; None where there is none."""
+    value = body
+    for name in path:
+        value = cast("Mapping[str, object]", value).get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST else None
 
 
 def _refusal(got: httpx.Response) -> _Missed:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import httpx
 
+from deskhand_agent.apis.key import key_of
 from deskhand_agent.endpoint.wire import PATHS, Form, Vocabulary, read_completion, write_request
 from deskhand_agent.errors import EndpointError, InferenceError, InferenceTimeout
 from deskhand_agent.inference import Completion, CompletionRequest
@@ -45,11 +45,14 @@ class HttpEngine:
         Args:
             vocabulary: of the policy whose prompts are sent.
             policy_id: of the policy whose replies are wanted; stands on completions.
+
+        Raises:
+            EndpointError: the token has signs that no header takes.
         """
         self.settings = settings
         self.policy_id = policy_id
         self._vocabulary = vocabulary
-        token = settings.token or os.environ.get(TOKEN_VARIABLE)
+        token = key_of(settings.token, TOKEN_VARIABLE)
         self._client = httpx.AsyncClient(
             base_url=settings.url,
             timeout=settings.timeout_s,
@@ -126,6 +129,9 @@ class HttpEngine:
             except httpx.ConnectError as error:
                 if not left:
                     raise EndpointError(f"{where} cannot be reached: {error}") from error
+            except httpx.LocalProtocolError:
+                # its text quotes what may not be sent, which may be the token
+                raise EndpointError(f"{where} cannot be asked: the request breaks HTTP's rules") from None
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise EndpointError(f"{where} broke off: {error or type(error).__name__}") from error
             await asyncio.sleep(self.settings.pause_s * 2 ** (self.settings.retries - left))

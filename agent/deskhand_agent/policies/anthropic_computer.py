@@ -21,12 +21,14 @@ from deskhand_agent.policies.computer_use import (
     ACT,
     ACT_SAYS,
     ACT_TAKES,
+    DONE,
     SYSTEM,
     ComputerUseSettings,
     Item,
     LookCall,
     Said,
     act_call,
+    came_to,
     decide,
     items_of,
     objects,
@@ -37,7 +39,7 @@ from deskhand_agent.policies.computer_use import (
 )
 from deskhand_agent.policies.conversation import Exchange, base64_of, conversation, summed_up
 from deskhand_agent.policies.settings import BySettings, read_settings
-from deskhand_agent.prompt import Text
+from deskhand_agent.prompt import NO_ACTION, Text
 from deskhand_agent.types import Context, Decision, Fault, Step
 from deskhand_sandbox.dialects.anthropic.reading import COMPUTER, zoom_region
 from deskhand_sandbox.dialects.dialect import View
@@ -150,23 +152,25 @@ class AnthropicComputerPolicy(BySettings[AnthropicComputerSettings]):
     def _messages(self, exchanges: tuple[Exchange, ...]) -> list[Item]:
         messages: list[Item] = []
         calls: list[Item] = []
-        failed = False
+        came = DONE
         for exchange in exchanges:
-            messages.append({"role": "user", "content": self._shown(exchange, calls, failed=failed)})
+            messages.append({"role": "user", "content": self._shown(exchange, calls, came)})
             if exchange.step is None:
                 continue
             blocks = self._reply(exchange.step, exchange.said)
             messages.append({"role": "assistant", "content": blocks})
             calls = [block for block in blocks if block["type"] == "tool_use"]
-            failed = (exchange.step.decision.error or exchange.step.action_error) is not None
+            came = came_to(exchange.step)
         return messages
 
-    def _shown(self, exchange: Exchange, calls: list[Item], *, failed: bool) -> list[Item]:
+    def _shown(self, exchange: Exchange, calls: list[Item], came: str) -> list[Item]:
         picture = _picture(self.settings.picture(exchange.seen.screenshot))
-        results: list[Item] = [_result(call, failed=failed) for call in calls]
-        holds = bool(results) and not failed
+        results: list[Item] = [_result(call, came) for call in calls]
+        holds = bool(results) and came == DONE
         if holds:
-            enlarged = [{"type": "text", "text": _ENLARGED}] if _asks_to_look(calls[-1]) else []
+            # a person who took over has seen all of the screen instead
+            looked = _asks_to_look(calls[-1]) and exchange.seen.region is not None
+            enlarged = [{"type": "text", "text": _ENLARGED}] if looked else []
             results[-1]["content"] = [*enlarged, picture]
         parts: list[Item] = [
             {"type": "text", "text": segment.text} if isinstance(segment, Text) else picture
@@ -181,7 +185,11 @@ class AnthropicComputerPolicy(BySettings[AnthropicComputerSettings]):
             return [{"type": "text", "text": said}]
         came = items_of(step, _KINDS)
         if came is not None:
-            return [block for block in came if block["type"] != "text" or block.get("text")]
+            # the API refuses text that is white space, and a message of nothing
+            kept = [
+                block for block in came if block["type"] != "text" or str(block.get("text") or "").strip()
+            ]
+            return kept or [{"type": "text", "text": NO_ACTION}]
         calls = written(step, self._dialect, self.settings.frame(step.observation.size_px))
         if isinstance(calls, str):
             calls = ({"name": ACT, "input": {"calls": calls}},)
@@ -196,15 +204,14 @@ def _picture(image: Image) -> Item:
     return {"type": "image", "source": source}
 
 
-def _result(call: Item, *, failed: bool) -> Item:
+def _result(call: Item, came: str) -> Item:
     """What a call came to; the message says what went wrong."""
     family = call.get("toolset_name")
-    done = _UNSEEN if _asks_to_look(call) else "Done."
     return {
         "type": "tool_result",
         "tool_use_id": call["id"],
-        "content": "Failed." if failed else done,
-        **({"is_error": True} if failed else {}),
+        "content": _UNSEEN if came == DONE and _asks_to_look(call) else came,
+        **({} if came == DONE else {"is_error": True}),
         **({"toolset_name": family} if family else {}),
     }
 
@@ -236,7 +243,7 @@ def read_message(body: object) -> tuple[Said, Usage | None]:
         blocks = objects(body, "content")
         calls = [_called(block) for block in blocks if block.get("type") == "tool_use"]
     except (KeyError, TypeError) as error:
-        raise Nonsense(f"it is no message ({error!r}): {str(body)[:200]}") from None
+        raise Nonsense(f"it is no message ({error!r}): {str(body)[:200]}", usage=_usage(body)) from None
     message = cast("Item", body)
     said = Said(
         items=blocks,
@@ -245,7 +252,7 @@ def read_message(body: object) -> tuple[Said, Usage | None]:
         thought="\n".join(str(block["thinking"]) for block in blocks if block.get("thinking")),
         fault=_FAULTS.get(str(message.get("stop_reason"))),
     )
-    return said, _usage(message.get("usage"))
+    return said, _usage(body)
 
 
 def _called(block: Item) -> object:
@@ -286,9 +293,9 @@ def _zoom(block: Item, frame: Frame) -> Zoom:
     return Zoom(start=(left, top), end=(right - 1, bottom - 1))
 
 
-def _usage(told: object) -> Usage | None:
-    fresh, written_ = whole(told, "input_tokens"), whole(told, "output_tokens")
+def _usage(body: object) -> Usage | None:
+    fresh, written_ = (whole(body, "usage", f"{which}_tokens") for which in ("input", "output"))
     if fresh is None or written_ is None:
         return None
-    read, kept = (whole(told, f"cache_{name}_input_tokens") or 0 for name in ("read", "creation"))
+    read, kept = (whole(body, "usage", f"cache_{name}_input_tokens") or 0 for name in ("read", "creation"))
     return Usage(prompt_tokens=fresh + read + kept, completion_tokens=written_, cached_tokens=read)

@@ -34,6 +34,11 @@ from deskhand_sandbox.types import Action, Finish, Image, Observation, Point, Zo
 Item: TypeAlias = "dict[str, Any]"
 """One item of a request or a reply, as JSON has it."""
 
+DONE, FAILED = "Done.", "Failed."
+FAILED_AMONG = (
+    "One of this turn's actions failed, which ended the turn: those before it were carried out, those after "
+    "it were not."
+)
 ACT = "act"
 SYSTEM = (
     "You work at a computer for a person. You see its screen and act on it with the computer tool until the "
@@ -62,6 +67,14 @@ class ComputerUseSettings(ApiSettings):
     """Screenshots are shrunk to this longer side …"""
     most_px: int = 1_150_000
     """… and this area, so that the API does not shrink them unseen: coordinates are of what is shown."""
+
+    def __post_init__(self) -> None:
+        ApiSettings.__post_init__(self)
+        if self.memory.text_bytes:
+            raise ValueError(
+                f"memory.text_bytes is {self.memory.text_bytes}: it does not bound past replies, which are "
+                "sent again as they came; leave it out, and show fewer turns with memory.n_screenshots"
+            )
 
     def shown_px(self, size_px: tuple[int, int]) -> tuple[int, int]:
         """What a screenshot of this size is shown at."""
@@ -218,6 +231,13 @@ def written(step: Step, dialect: str, frame: Frame) -> tuple[Item, ...] | str:
     if calls:
         return tuple(cast("Item", call) for call in calls)
     return format_reply(None, [frame.action_to_model(action) for action in actions])
+
+
+def came_to(step: Step) -> str:
+    """What is said of each call of a turn: which of several actions failed is not recorded."""
+    if step.action_error is None:
+        return DONE
+    return FAILED if len(step.decision.actions) < 2 else FAILED_AMONG
 
 
 def items_of(step: Step, kinds: frozenset[str]) -> list[Item] | None:

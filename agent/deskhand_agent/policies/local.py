@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from deskhand_agent.accounts import spent, together
-from deskhand_agent.inference import Completion, CompletionRequest, InferenceEngine, Sampling
+from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, InferenceEngine, Sampling
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.prompting import decode_reply, prompt_of
 from deskhand_agent.prompt import PLAN, SUMMARISE, summary_due
-from deskhand_agent.types import Context, Decision, Execution, Policy, reads_tree
+from deskhand_agent.types import Context, Decision, Execution, Fault, Policy, reads_tree
 
 
 class LocalPolicy:
@@ -78,7 +78,9 @@ class LocalPolicy:
         if self._executor is not None:
             return await _executed(context, text, self._executor, request, completion)
         read = self._bundle.form.decision(text, context.observation, {}, mending=self._mending)
-        return replace(read, request=request, completion=completion, trainable=True)
+        cut_off = read.fault is not None and completion.finish_reason is FinishReason.LENGTH
+        fault = Fault.CUT_OFF if cut_off else read.fault
+        return replace(read, fault=fault, request=request, completion=completion, trainable=True)
 
     async def ask(self, context: Context, question: str) -> Decision:
         """What the model says to a question, the likeliest; see `Answering.ask`."""

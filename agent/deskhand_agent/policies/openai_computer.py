@@ -8,9 +8,11 @@ Each turn sends the conversation whole (`store: false`, reasoning encrypted) and
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from deskhand_agent.accounts import spending
 from deskhand_agent.apis import Nonsense, Usage, whole
 from deskhand_agent.chat import openai_client
 from deskhand_agent.errors import EndpointError, Trouble
@@ -18,11 +20,13 @@ from deskhand_agent.policies.computer_use import (
     ACT,
     ACT_SAYS,
     ACT_TAKES,
+    DONE,
     SYSTEM,
     ComputerUseSettings,
     Item,
     Said,
     act_call,
+    came_to,
     decide,
     items_of,
     objects,
@@ -93,7 +97,7 @@ class OpenAIComputerPolicy(BySettings[OpenAIComputerSettings]):
         said = reply.content
         if shown.summing_up:
             return summed_up(said.text, memory, reply.cost, fault=said.fault)
-        self._check(said)
+        self._check(said, reply.cost)
         frame = settings.frame(context.observation.size_px)
         return decide(said, DIALECT, frame, pointer_at(context), reply.cost)
 
@@ -125,16 +129,18 @@ class OpenAIComputerPolicy(BySettings[OpenAIComputerSettings]):
         """The items of each exchange: what was shown, as the output of the calls before, and the reply."""
         linked: list[list[Item]] = []
         calls: list[Item] = []
+        came = DONE
         for exchange in exchanges:
-            items = self._shown(exchange, calls)
+            items = self._shown(exchange, calls, came)
             reply = [] if exchange.step is None else self._reply(exchange.step, exchange.said)
             calls = [item for item in reply if item["type"] in _CALLS]
+            came = DONE if exchange.step is None else came_to(exchange.step)
             linked.append(items + reply)
         return linked
 
-    def _shown(self, exchange: Exchange, calls: list[Item]) -> list[Item]:
+    def _shown(self, exchange: Exchange, calls: list[Item], came: str) -> list[Item]:
         url = data_url(self.settings.picture(exchange.seen.screenshot))
-        outputs = [_output(call, url) for call in calls]
+        outputs = [_output(call, url, came) for call in calls]
         pictured = any(call["type"] == "computer_call" for call in calls)
         parts = [
             {"type": "input_text", "text": segment.text}
@@ -170,7 +176,7 @@ class OpenAIComputerPolicy(BySettings[OpenAIComputerSettings]):
             return [_call(f"call_{step.index}", {"actions": calls})]
         return [_call(f"call_{step.index}_{n}", {"action": each}) for n, each in enumerate(calls)]
 
-    def _check(self, said: Said) -> None:
+    def _check(self, said: Said, cost: Mapping[str, float]) -> None:
         checks = [
             str(check.get("message") or check.get("code"))
             for item in said.items
@@ -180,15 +186,15 @@ class OpenAIComputerPolicy(BySettings[OpenAIComputerSettings]):
         if checks and not self.settings.acknowledge_safety_checks:
             raise EndpointError(
                 f"{self.id} asks that a person look first ({'; '.join(checks)[:500]}): have one look, or set "
-                "acknowledge_safety_checks to go on without",
+                f"acknowledge_safety_checks to go on without{spending(cost)}",
                 trouble=Trouble.REFUSED,
             )
 
 
-def _output(call: Item, url: str) -> Item:
+def _output(call: Item, url: str, came: str) -> Item:
     """What a call came to: the screen after it."""
     if call["type"] == "function_call":
-        return {"type": "function_call_output", "call_id": call["call_id"], "output": "Done."}
+        return {"type": "function_call_output", "call_id": call["call_id"], "output": came}
     checks = call.get("pending_safety_checks")
     return {
         "type": "computer_call_output",
@@ -228,10 +234,11 @@ def read_response(body: object) -> tuple[Said, Usage | None]:
             part for item in items if item.get("type") == "reasoning" for part in objects(item, "summary")
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise Nonsense(f"it is no response ({error!r}): {str(body)[:200]}") from None
+        raise Nonsense(f"it is no response ({error!r}): {str(body)[:200]}", usage=_usage(body)) from None
     response = cast("Item", body)
     if response.get("status") == "failed":
-        raise Nonsense(f"the response failed: {str(response.get('error'))[:300]}")
+        failed = f"the response failed: {str(response.get('error'))[:300]}"
+        raise Nonsense(failed, usage=_usage(body))
     refusals = [str(part["refusal"]) for part in messages if part.get("refusal")]
     said = Said(
         items=items,
@@ -240,7 +247,7 @@ def read_response(body: object) -> tuple[Said, Usage | None]:
         thought="\n".join(str(part["text"]) for part in thoughts if part.get("text")),
         fault=_fault(response, refused=bool(refusals)),
     )
-    return said, _usage(response.get("usage"))
+    return said, _usage(body)
 
 
 def _called(item: Item) -> object:
@@ -266,9 +273,9 @@ def _fault(response: Item, *, refused: bool) -> Fault | None:
     return Fault.CUT_OFF if response.get("status") == "incomplete" else None
 
 
-def _usage(told: object) -> Usage | None:
-    prompt, written_ = whole(told, "input_tokens"), whole(told, "output_tokens")
+def _usage(body: object) -> Usage | None:
+    prompt, written_ = (whole(body, "usage", f"{which}_tokens") for which in ("input", "output"))
     if prompt is None or written_ is None:
         return None
-    cached = whole(cast("Item", told).get("input_tokens_details"), "cached_tokens") or 0
+    cached = whole(body, "usage", "input_tokens_details", "cached_tokens") or 0
     return Usage(prompt_tokens=prompt, completion_tokens=written_, cached_tokens=min(prompt, cached))

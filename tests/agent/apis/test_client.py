@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from deskhand_agent.apis import ApiClient, ApiSettings, Nonsense, Usage
 from deskhand_agent.apis.client import whole
+from deskhand_agent.apis.pace import Pace
 from deskhand_agent.errors import EndpointError, InferenceTimeout, Trouble
 
 
@@ -100,6 +101,34 @@ async def test_every_trouble_on_the_way_is_counted_with_the_reply(connect: Conne
     assert client.troubles == {Trouble.RATE_LIMITED: 2, Trouble.SERVER_ERROR: 1, Trouble.NONSENSE: 2}
 
 
+def read_counted(body: Any) -> tuple[str, Usage | None]:
+    usage = Usage(prompt_tokens=90, completion_tokens=10)
+    if "said" not in body:
+        raise Nonsense("nothing said", usage=usage)
+    return str(body["said"]), usage
+
+
+async def test_replies_that_make_no_sense_are_paid_for(connect: Connect, endpoint: Any) -> None:
+    client = connect(usd_per_million_prompt_tokens=10.0)
+    endpoint.queue = [JSONResponse({"other": 1})] * 2
+    cost = (await client.post("/x", {}, read_counted)).cost
+    assert (cost["prompt_tokens"], cost["completion_tokens"], cost["nonsense"]) == (270.0, 30.0, 2.0)
+    assert cost["usd"] == pytest.approx(0.0027)
+    endpoint.queue = [JSONResponse({"other": 1})] * 3
+    with pytest.raises(EndpointError, match=r"spent: 270 prompt_tokens, 30 completion_tokens, 0\.0027 usd"):
+        await client.post("/x", {}, read_counted)
+
+
+async def test_replies_that_make_no_sense_count_for_the_rate_limit(
+    connect: Connect, endpoint: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled: list[float] = []
+    monkeypatch.setattr(Pace, "settle", lambda pace, taken, cost: settled.append(cost))
+    endpoint.queue = [JSONResponse({"other": 1}), PlainTextResponse("{"), trouble(500, retry_after_ms="1")]
+    await connect(retries=3).post("/x", {}, read_counted)
+    assert settled == [100, 0, 0, 100]
+
+
 @pytest.mark.parametrize(
     ("status", "expected", "requests"),
     [
@@ -161,6 +190,28 @@ async def test_a_rate_limit_told_to_one_request_holds_the_others(connect: Connec
     await first
 
 
+@pytest.mark.parametrize("settings", [{"retries": 0}, {"patience_s": 0.8}])
+async def test_a_rate_limit_holds_the_others_also_where_the_one_told_gives_up(
+    connect: Connect, endpoint: Any, settings: dict[str, Any]
+) -> None:
+    endpoint.queue = [trouble(429, retry_after="1")]
+    client = connect(**settings)
+    with pytest.raises(EndpointError):
+        await client.post("/x", {}, read)
+    reply = await client.post("/x", {}, read)
+    assert (reply.content, len(endpoint.sent)) == ("hello", 2)
+    assert reply.cost["waited_s"] > 0.5
+
+
+async def test_others_are_held_no_longer_than_patience(connect: Connect, endpoint: Any) -> None:
+    endpoint.queue = [trouble(429, retry_after="86400")]
+    client = connect(patience_s=0.3)
+    with pytest.raises(EndpointError):
+        await client.post("/x", {}, read)
+    async with asyncio.timeout(60):
+        assert (await client.post("/x", {}, read)).content == "hello"
+
+
 async def test_patience_begins_with_the_first_request(connect: Connect, endpoint: Any) -> None:
     endpoint.queue = [trouble(429, retry_after_ms="1200")]
     client = connect(patience_s=2.0)
@@ -215,7 +266,47 @@ async def test_the_provider_itself_wants_a_key(connect: Connect) -> None:
         connect(base_url=None)
 
 
+@pytest.mark.parametrize("given", [True, False])
+async def test_white_space_around_a_key_is_no_part_of_it(
+    connect: Connect, endpoint: Any, monkeypatch: pytest.MonkeyPatch, given: bool
+) -> None:
+    monkeypatch.setenv("NO_SUCH_KEY", " sk-9\r\n")
+    await connect(api_key="sk-9\n" if given else None).post("/x", {}, read)
+    assert endpoint.keys == ["sk-9"]
+
+
+@pytest.mark.parametrize("key", ["sk-s\u00e9cret", "sk-s\necret", "sk-s\x00ecret", "sk-s\x7fecret", "\ud800"])
+async def test_a_key_that_no_header_takes_is_refused_and_not_quoted(connect: Connect, key: str) -> None:
+    with pytest.raises(EndpointError, match="as it was issued") as caught:
+        connect(api_key=key)
+    assert caught.value.trouble is Trouble.REFUSED
+    assert key not in str(caught.value) and "sk-s" not in str(caught.value)
+
+
+async def test_what_http_forbids_to_send_is_not_quoted_and_not_asked_again(
+    connect: Connect, endpoint: Any
+) -> None:
+    client = ApiClient(
+        ApiSettings(model="m", base_url=endpoint.url, retries=2),
+        name="it",
+        base_url="",
+        key_variable="NO_SUCH_KEY",
+        headers=lambda key: {"Authorization": "Bearer secret\n"},
+    )
+    with pytest.raises(EndpointError, match="breaks the rules of HTTP") as caught:
+        await client.post("/x", {}, read)
+    await client.close()
+    assert (caught.value.trouble, client.troubles.total()) == (Trouble.REFUSED, 1)
+    assert "secret" not in str(caught.value)
+
+
 @given(st.recursive(st.none() | st.integers() | st.text() | st.booleans(), st.lists), st.text())
 def test_whole_numbers_of_anything(body: object, name: str) -> None:
     assert whole(body, name) is None
-    assert whole({name: body}, name) == (body if type(body) is int and body >= 0 else None)
+    assert whole({name: body}, name) == (body if type(body) is int and 0 <= body <= 10**12 else None)
+    assert whole({"a": {name: body}}, "a", name) == whole({name: body}, name)
+
+
+@pytest.mark.parametrize(("told", "taken"), [(10**12, 10**12), (10**12 + 1, None), (10**400, None)])
+def test_a_number_that_no_reply_has_is_none(told: int, taken: int | None) -> None:
+    assert whole({"n": told}, "n") == taken

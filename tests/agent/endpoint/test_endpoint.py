@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from deskhand_agent.endpoint.client import EndpointSettings, HttpEngine
+from deskhand_agent.endpoint.client import TOKEN_VARIABLE, EndpointSettings, HttpEngine
 from deskhand_agent.endpoint.server import create_endpoint
 from deskhand_agent.endpoint.wire import NEVER, Form, Vocabulary
 from deskhand_agent.errors import EndpointError, InferenceError, InferenceTimeout
@@ -123,6 +123,28 @@ async def test_who_has_no_token_is_refused(bundle: ModelBundle) -> None:
         with pytest.raises(EndpointError, match="401") as refused:
             await remote.generate(request(bundle))
         assert refused.value.status == 401
+
+
+async def test_white_space_around_a_token_is_no_part_of_it(
+    bundle: ModelBundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, f"{TOKEN}\n")
+    async with served(bundle, token=None) as (_, remote):
+        assert (await remote.generate(request(bundle))).policy_id == "p"
+
+
+async def test_a_token_that_no_header_takes_is_not_quoted(
+    bundle: ModelBundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for token in ("secr\u00e9t", "se\ncret"):
+        with pytest.raises(EndpointError, match=TOKEN_VARIABLE) as refused:
+            client("http://127.0.0.1:9", ENDS, token=token)
+        assert not any(part in str(refused.value) for part in ("secr", "cret"))
+    monkeypatch.setattr("deskhand_agent.endpoint.client.key_of", lambda given, variable: "secret\n")
+    async with served(bundle) as (_, remote):
+        with pytest.raises(EndpointError, match="HTTP's rules") as refused:
+            await remote.generate(request(bundle))
+        assert "secret" not in str(refused.value)
 
 
 async def test_a_model_of_another_processor_is_refused(bundle: ModelBundle) -> None:

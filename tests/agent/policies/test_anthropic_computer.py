@@ -36,7 +36,9 @@ from deskhand_sandbox.types import (
     Split,
     Start,
     Task,
+    TypeText,
     Wait,
+    Zoom,
 )
 from deskhand_sandbox.verifiers.none import Unverified
 
@@ -66,8 +68,8 @@ def complaint(body: dict[str, Any]) -> str | None:
         for block in blocks:
             if block["type"] not in ROLES[role] or set(block) - FIELDS[block["type"]]:
                 return f"messages.{number}: unexpected {block}"
-            if block["type"] == "text" and not block["text"]:
-                return "text content blocks must be non-empty"
+            if block["type"] == "text" and not block["text"].strip():
+                return "text content blocks must contain non-whitespace text"
             if block["type"] == "tool_result" and block.get("toolset_name") != waiting[block["tool_use_id"]]:
                 return "the toolset of a result is that of its use"
             if block.get("is_error") and '"image"' in json.dumps(block["content"]):
@@ -296,6 +298,22 @@ async def test_nonsense_is_asked_again_and_then_an_error(
     assert (caught.value.trouble, len(endpoint.sent)) == (Trouble.NONSENSE, 4)
 
 
+async def test_a_message_that_cannot_be_read_is_paid_for(
+    policy: AnthropicComputerPolicy, endpoint: Any, context: Context
+) -> None:
+    endpoint.queue = [reply({**CLICK, "id": 3})]
+    cost = (await policy.act(context)).cost
+    assert (cost["prompt_tokens"], cost["nonsense"], cost["usd"]) == (2000.0, 1.0, pytest.approx(0.0032))
+
+
+async def test_a_usage_of_no_size_is_none(
+    policy: AnthropicComputerPolicy, endpoint: Any, context: Context
+) -> None:
+    endpoint.queue = [reply(CLICK, usage={"input_tokens": 10**400, "output_tokens": 1})]
+    decision = await policy.act(context)
+    assert (decision.actions, decision.cost) == ((Click(x=10, y=10),), {})
+
+
 async def test_history_is_sent_as_it_came_with_the_screens_after_it(
     policy: AnthropicComputerPolicy, endpoint: Any, context: Context, stub: SimpleNamespace
 ) -> None:
@@ -315,9 +333,36 @@ async def test_history_is_sent_as_it_came_with_the_screens_after_it(
     assert again["content"] == [CLICK]
     assert (failed["content"][0]["is_error"], failed["content"][1]) == (True, text("error: off\n"))
     assert [block["type"] for block in failed["content"]] == ["tool_result", "text", "image"]
+    assert failed["content"][0]["content"] == "Failed."
     assert void["content"] == [text("(no action)")]
     assert [block["type"] for block in last["content"]] == ["text", "image"]
     assert json.dumps(first).count('"image"') == 1
+
+
+async def test_a_turn_of_which_an_action_failed_says_that_those_before_it_were_done(
+    policy: AnthropicComputerPolicy, endpoint: Any, context: Context, stub: SimpleNamespace
+) -> None:
+    theirs = [CLICK, use("type", id_="toolu_b", text="hi")]
+    turn = Decision(actions=(Click(x=10, y=10), TypeText(text="hi")), text=json.dumps(theirs))
+    step = stub.past(0, turn, action_error="nothing has the focus")
+    await policy.act(replace(context, steps=(step,)))
+    first, second, told, _ = endpoint.sent[0]["messages"][2]["content"]
+    assert first["content"] == second["content"] and "before it were carried out" in first["content"]
+    assert told == text("error: nothing has the focus\n")
+
+
+@pytest.mark.parametrize("said", ["", " \n"])
+async def test_a_past_reply_of_white_space_is_sent_as_no_action(
+    policy: AnthropicComputerPolicy, endpoint: Any, context: Context, stub: SimpleNamespace, said: str
+) -> None:
+    empty, acted = [text(said)], [text(said), CLICK]
+    steps = (
+        stub.past(0, Decision(actions=(Finish(text=said),), text=json.dumps(empty)), answer="Not done."),
+        stub.past(1, Decision(actions=(Click(x=10, y=10),), text=json.dumps(acted))),
+    )
+    await policy.act(replace(context, steps=steps))
+    replies = [each["content"] for each in endpoint.sent[0]["messages"] if each["role"] == "assistant"]
+    assert replies == [[text("(no action)")], [CLICK]]
 
 
 WIDE = (3136, 400)
@@ -414,6 +459,19 @@ async def test_a_zoom_that_another_call_follows_is_answered_without_a_picture(
     assert [block["tool_use_id"] for block in results] == ["toolu_z", "toolu_a", "toolu_y"]
     assert "Not shown" in results[0]["content"] and results[1]["content"] == "Done."
     assert [part["type"] for part in results[2]["content"]] == ["text", "image"]
+
+
+async def test_a_zoom_after_which_a_person_took_over_is_answered_with_the_whole_screen(
+    policy: AnthropicComputerPolicy, endpoint: Any, context: Context, stub: SimpleNamespace
+) -> None:
+    look = Zoom(start=(10, 5), end=(13, 8))
+    steps = (
+        stub.past(0, Decision(actions=(look,), text=json.dumps([zoom(10, 5, 14, 9)]))),
+        stub.past(1, Decision(actions=(Click(x=1, y=2),), text="a person's")),
+    )
+    await policy.act(replace(context, steps=steps))
+    (result,) = [b for b in endpoint.sent[0]["messages"][2]["content"] if b["type"] == "tool_result"]
+    assert (result["tool_use_id"], [part["type"] for part in result["content"]]) == ("toolu_z", ["image"])
 
 
 async def test_after_a_zoom_by_our_grammar_coordinates_are_those_of_the_part(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from deskhand_agent.apis import Nonsense
 from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.memory import WindowMemory
+from deskhand_agent.policies import create_policy
 from deskhand_agent.policies.anthropic_computer import read_message
 from deskhand_agent.policies.computer_use import ComputerUseSettings, decide, items_of, pointer_at
 from deskhand_agent.policies.conversation import summed_up
@@ -152,6 +153,14 @@ def test_the_pointer_is_where_the_turns_before_left_it_on_the_screen(
     shown = stub.observation("now", **now)
     context = Context(task=stub.task(), instruction="Do.", steps=(step,), observation=shown)
     assert pointer_at(context) == pointer
+
+
+@pytest.mark.parametrize("name", ["openai_computer", "anthropic_computer"])
+def test_a_bound_that_past_replies_would_pass_is_refused(name: str) -> None:
+    with pytest.raises(TypeError, match="text_bytes is 8192: it does not bound past replies"):
+        create_policy(name, model="m", base_url="http://x", memory={"n_screenshots": 2, "text_bytes": 8192})
+    with pytest.raises(TypeError, match="timeout_s is 0"):
+        create_policy(name, model="m", base_url="http://x", timeout_s=0)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from deskhand_agent.policies import create_policy
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.types import Context, Fault, Step, StepTimings
 from deskhand_sandbox.pictures import encoded
-from deskhand_sandbox.types import Click, EnvironmentSpec, Observation, Task, VerifierSpec
+from deskhand_sandbox.types import Click, EnvironmentSpec, Observation, Task, VerifierSpec, Wait
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,8 @@ def context(width: int = 60, height: int = 50) -> Context:
 class Says:
     """An engine that always replies the same."""
 
-    def __init__(self, bundle: ModelBundle, text: str) -> None:
+    def __init__(self, bundle: ModelBundle, text: str, finish: FinishReason = FinishReason.STOP) -> None:
+        self.finish = finish
         self.ids = tokenise_reply(bundle, text)
         self.requests: list[CompletionRequest] = []
 
@@ -59,7 +60,7 @@ class Says:
         return Completion(
             ids=self.ids,
             logprobs=(-0.5,) * len(self.ids),
-            finish_reason=FinishReason.STOP,
+            finish_reason=self.finish,
             policy_id="p",
             policy_update=2,
         )
@@ -84,6 +85,16 @@ async def test_near_misses_are_void_unless_they_are_to_be_mended(bundle: ModelBu
     read = await LocalPolicy(bundle=bundle, engine=engine, mending=True).act(context())
     assert (read.actions, read.repairs) == ((Click(x=12, y=24),), ("fence",))
     assert read.trainable and read.completion == void.completion
+
+
+async def test_a_void_reply_at_its_longest_is_cut_off(bundle: ModelBundle) -> None:
+    cut = "<think>there</think>\nclick(point='<point>12"
+    for finish, fault in ((FinishReason.LENGTH, Fault.CUT_OFF), (FinishReason.STOP, Fault.SYNTAX)):
+        void = await LocalPolicy(bundle=bundle, engine=Says(bundle, cut, finish)).act(context())
+        assert (void.actions, void.fault, void.trainable) == ((), fault, True)
+    whole = Says(bundle, "wait(time=1)", FinishReason.LENGTH)
+    read = await LocalPolicy(bundle=bundle, engine=whole).act(context())
+    assert (read.actions, read.fault) == ((Wait(seconds=1.0),), None)
 
 
 async def test_coordinates_pass_through_the_models_frame(bundle: ModelBundle) -> None:

@@ -296,6 +296,20 @@ async def test_history_is_sent_as_it_came_with_the_screens_after_it(
     )
 
 
+async def test_a_function_that_failed_is_not_reported_as_done(
+    policy: OpenAIComputerPolicy, endpoint: Any, context: Context, stub: SimpleNamespace
+) -> None:
+    go, both = Navigate(url="https://a.test"), [call(CLICK), act("navigate(url='https://a.test')")]
+    steps = (
+        stub.past(0, Decision(actions=(go,), text=json.dumps([act("navigate(url='https://a.test')")]))),
+        stub.past(1, Decision(actions=(go,), text="a person's"), action_error="no such host"),
+        stub.past(2, Decision(actions=(Click(x=10, y=10), go), text=json.dumps(both)), action_error="no"),
+    )
+    await policy.act(replace(context, steps=steps))
+    outputs = [each["output"] for each in endpoint.sent[0]["input"] if each["type"] == "function_call_output"]
+    assert outputs[:2] == ["Done.", "Failed."] and "before it were carried out" in outputs[2]
+
+
 async def test_turns_that_others_decided_are_shown_as_the_models_own(
     policy: OpenAIComputerPolicy, endpoint: Any, context: Context, stub: SimpleNamespace
 ) -> None:
@@ -358,13 +372,22 @@ async def test_a_safety_check_stops_unless_told_otherwise(
     checks = [{"id": "cu_sc_1", "code": "malicious_instructions", "message": "The page gives orders."}]
     asked = call(CLICK, pending_safety_checks=checks)
     endpoint.queue = [response(asked)]
-    with pytest.raises(EndpointError, match=r"The page gives orders\..*acknowledge_safety_checks"):
+    with pytest.raises(EndpointError, match=r"The page gives orders\..*acknowledge_safety_checks") as caught:
         await policy.act(context)
+    assert "spent: 1000 prompt_tokens, 20 completion_tokens, 0.0016 usd" in str(caught.value)
     trusting = OpenAIComputerPolicy(model="m", base_url=endpoint.url, acknowledge_safety_checks=True)
     endpoint.queue = [response(asked)]
     decision = await trusting.act(context)
     await trusting.act(replace(context, steps=(stub.past(0, decision),)))
     await trusting.close()
+
+
+async def test_a_response_that_failed_is_paid_for(
+    policy: OpenAIComputerPolicy, endpoint: Any, context: Context
+) -> None:
+    endpoint.queue = [response(status="failed", error={"code": "server_error", "message": "broke"})]
+    cost = (await policy.act(context)).cost
+    assert (cost["prompt_tokens"], cost["nonsense"], cost["usd"]) == (2000.0, 1.0, pytest.approx(0.0032))
 
 
 @pytest.mark.parametrize("odd", [5, ["look"], {"message": "look"}])

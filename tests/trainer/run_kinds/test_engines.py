@@ -133,6 +133,16 @@ def test_a_server_that_is_not_there_is_refused(tmp_path: Path) -> None:
     assert "cannot be reached" in json.loads((folder.path / "error.json").read_text())["message"]
 
 
+def test_a_token_that_no_header_takes_is_refused_unquoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, "secr\u00e9t")
+    status, folder = run(tmp_path, "evaluate", {"tasks": [TASK], "engine": "http://127.0.0.1:9"})
+    said = json.loads((folder.path / "error.json").read_text())["message"]
+    assert status == REFUSED
+    assert TOKEN_VARIABLE in said and "secr" not in said
+
+
 @pytest.mark.parametrize(
     ("cls", "values", "said"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from deskhand_agent.endpoint.client import EndpointSettings, HttpEngine
 from deskhand_agent.endpoint.wire import Vocabulary
@@ -54,8 +54,10 @@ async def _server(
 ) -> AsyncGenerator[InferenceEngine]:
     settings = EndpointSettings(url=config.engine, form=config.engine_form, model=context.policy_id)
     ends = Vocabulary(end_id=bundle.end_id, suppressed_ids=tuple(bundle.suppressed_ids.tolist()))
-    async with HttpEngine(settings, ends, policy_id=context.policy_id) as engine:
+    async with AsyncExitStack() as opened:
         try:
+            engine = HttpEngine(settings, ends, policy_id=context.policy_id)
+            await opened.enter_async_context(engine)
             await engine.agree(bundle.processor_hash)
         except InferenceError as error:
             raise RunRefused(f"field 'engine': {error}") from error
