@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -21,12 +20,14 @@ from deskhand_agent.memory import WindowMemory, memory_of
 from deskhand_agent.memory.base import newest_within
 from deskhand_agent.memory.room import clipped
 from deskhand_agent.types import Trajectory
-from deskhand_sandbox.types import Observation, Task
+from deskhand_sandbox.types import JsonValue, Observation, Task
 
 KEPT = 64
 """Notes kept of a place; older ones are deleted."""
 GROUPS = 256
-"""Groups whose notes are remembered."""
+"""Groups whose notes are remembered; those told longest ago are forgotten."""
+TOLD = "told"
+"""Folder of what they were told, for whoever takes a group up that an earlier process began."""
 INSTRUCTION_BYTES = 200
 """Of the instruction, in a note."""
 
@@ -59,7 +60,6 @@ class Notebook:
         if memory.plan_tokens:
             raise ValueError("plan_tokens: a policy that plans keeps no notebook")
         self._folder, self._memory, self._chars = folder, memory, chars
-        self._told: OrderedDict[str, str] = OrderedDict()
         self._telling = Lock()
 
     def of(self, owner: str) -> Notebook:
@@ -71,16 +71,19 @@ class Notebook:
         is told to all of it, for they are compared.
 
         Raises:
-            OSError: the folder cannot be read.
+            OSError: the folder cannot be read, or written.
         """
         if group_id is None:
             return self._newest(place)
+        file = self._folder / TOLD / _named(group_id)
         with self._telling:
-            if group_id not in self._told:
-                self._told[group_id] = self._newest(place)
-            while len(self._told) > GROUPS:
-                self._told.popitem(last=False)
-            return self._told[group_id]
+            with suppress(FileNotFoundError):
+                return str(json.loads(file.read_text()))
+            told = self._newest(place)
+            _write(file, told)
+            for old in sorted(file.parent.iterdir(), key=lambda each: each.stat().st_mtime_ns)[:-GROUPS]:
+                old.unlink()
+            return told
 
     def keep(self, place: str, trajectory: Trajectory) -> None:
         """Add what was written in an episode that has a verdict; nothing where nothing was.
@@ -95,10 +98,7 @@ class Notebook:
         asked = clipped(" ".join(trajectory.start.instruction.split()), INSTRUCTION_BYTES)
         line = f"{asked} ({'done' if outcome.success else 'not done'}): {' '.join(written.split())}"
         file = self._of(place) / f"{trajectory.id}.json"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(".part")
-        part.write_text(json.dumps({"place": place, "note": line}))
-        part.replace(file)
+        _write(file, {"place": place, "note": line})
         for old in self._files(place)[:-KEPT]:
             old.unlink(missing_ok=True)
 
@@ -129,6 +129,13 @@ def _own(host: str) -> bool:
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"
+
+
+def _write(file: Path, content: JsonValue) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(".part")
+    part.write_text(json.dumps(content))
+    part.replace(file)
 
 
 def _line(path: Path) -> str:

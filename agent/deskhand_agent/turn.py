@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -206,6 +207,8 @@ class TurnRunner:
             self._verifier.step_reward(self._sandbox),
             VerifierError(f"no step reward within {self._deadlines.verify_s:g} s"),
         )
+        if not math.isfinite(reward.reward):
+            raise VerifierError(f"the step reward is {reward.reward}: it must be a finite number")
         return replace(
             result,
             reward=result.reward + reward.reward,

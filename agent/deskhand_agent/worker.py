@@ -45,6 +45,7 @@ from deskhand_sandbox.errors import (
     LeaseUnavailable,
     UnknownName,
 )
+from deskhand_sandbox.manager.records import MOST_CREATE_S
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.tasks.splits import split_of
 from deskhand_sandbox.types import Split
@@ -65,7 +66,7 @@ class WorkerSettings:
     idle_lease_s: float = 1.0
     """A sandbox is given back when no further job comes for so long."""
     lease_wait_s: float = 60.0
-    """How long to wait for a free sandbox."""
+    """How long to wait for a free sandbox; the source says how long one may take to be made."""
     release_s: float = 30.0
     """How long giving one back may take."""
     backoff_s: float = 0.2
@@ -250,10 +251,10 @@ class _Run:
 
     @asynccontextmanager
     async def _lease(self, kind: str, owner: str) -> AsyncGenerator[Sandbox, None]:
-        settings = self._settings
-        lease = self._source.lease(kind, owner=owner, wait_s=settings.lease_wait_s)
-        late = LeaseUnavailable(f"no {kind} sandbox within {settings.lease_wait_s:g} s")
-        sandbox = await within(settings.lease_wait_s + settings.release_s, lease.__aenter__(), late)
+        lease = self._source.lease(kind, owner=owner, wait_s=self._settings.lease_wait_s)
+        limit_s = self._settings.lease_wait_s + MOST_CREATE_S + self._settings.release_s
+        late = LeaseUnavailable(f"no {kind} sandbox within {limit_s:g} s")
+        sandbox = await within(limit_s, lease.__aenter__(), late)
         self._leases[kind] += 1
         try:
             yield sandbox
@@ -343,8 +344,7 @@ class _Run:
         if recorded:
             await self._sink.begin(start)
             await self._sink.end(start.id, end)
-        trajectory = Trajectory(start=start, steps=(), end=end)
-        _write(trajectory, None)
+        _write(trajectory := Trajectory(start=start, steps=(), end=end), None)
         return trajectory
 
     async def _next(self, *, within_s: float | None = None) -> _Attempt | None:

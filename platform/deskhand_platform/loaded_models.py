@@ -44,12 +44,13 @@ class _Loaded:
 class LoadedModels:
     """Loads models by their folders."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, decision_s: float = 120.0) -> None:
         """
         Args:
             most: in memory at once, unless more are in use.
+            decision_s: longest wait for a reply.
         """
-        self._most = most
+        self._most, self._decision_s = most, decision_s
         self._loaded: OrderedDict[Path, _Loaded] = OrderedDict()
         """The one asked for last at the end."""
         self._loading = asyncio.Lock()
@@ -64,7 +65,9 @@ class LoadedModels:
         async with self._loading:
             if (found := self._loaded.get(folder)) is None:
                 await self._make_room()
-                found = self._loaded[folder] = await asyncio.to_thread(_load, folder, policy_id)
+                found = self._loaded[folder] = await asyncio.to_thread(
+                    _load, folder, policy_id, self._decision_s
+                )
             self._loaded.move_to_end(folder)
             engine = SharedEngine(found.engine)
             found.users.add(engine)
@@ -77,12 +80,13 @@ class LoadedModels:
             await asyncio.to_thread(self._loaded.pop(folder).engine.close)
 
 
-def _load(folder: Path, policy_id: str) -> _Loaded:
+def _load(folder: Path, policy_id: str, decision_s: float) -> _Loaded:
     with torch_needed("a local policy"):
         from deskhand_agent.models.bundle import load_bundle
-        from deskhand_agent.models.engine import LocalEngine
+        from deskhand_agent.models.engine import EngineSettings, LocalEngine
     bundle = load_bundle(folder)
-    return _Loaded(bundle, LocalEngine(bundle, policy_id=policy_id))
+    settings = EngineSettings(deadline_s=decision_s)
+    return _Loaded(bundle, LocalEngine(bundle, policy_id=policy_id, settings=settings))
 
 
 @contextmanager

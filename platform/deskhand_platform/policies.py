@@ -73,17 +73,26 @@ class _Made:
 class PolicyMaker:
     """Makes policies by their reference."""
 
-    def __init__(self, store: Store, folder: Path, *, notes: Path | None = None, models: int = 4) -> None:
+    def __init__(
+        self,
+        store: Store,
+        folder: Path,
+        *,
+        notes: Path | None = None,
+        models: int = 4,
+        decision_s: float = 120.0,
+    ) -> None:
         """
         Args:
             folder: for the files of policies.
             notes: for those of notebooks; None: none are kept.
             models: in memory at once, unless more are in use; process reward models apart.
+            decision_s: longest wait for a reply of one of them.
         """
         self._store = store
         self._folder = folder
         self._notes = notes
-        self._models = LoadedModels(models)
+        self._models = LoadedModels(models, decision_s=decision_s)
         self._made: OrderedDict[str, _Made] = OrderedDict()
         """The one asked for last at the end, as of judges."""
         self._most_judges, self._loading = models, asyncio.Lock()

@@ -349,8 +349,13 @@ async def serve_queue(settings: Settings, stop: asyncio.Event) -> None:
     urls = settings.db_url, settings.blobs_url
     async with await Store.open(*urls, near_frames=settings.near_frames) as store:
         quotas = Quotas(store.database, settings.quotas)
-        notes, models = settings.home / "notes", settings.worker.models
-        maker = PolicyMaker(store, settings.home / "policies", notes=notes, models=models)
+        maker = PolicyMaker(
+            store,
+            settings.home / "policies",
+            notes=settings.home / "notes",
+            models=settings.worker.models,
+            decision_s=settings.worker.decision_s,
+        )
         worker = EpisodeWorker(
             queue=TaskQueue(store.database, quotas, leased=lambda: leased(host.get())),
             sink=store,

@@ -33,6 +33,7 @@ from deskhand_sandbox.types import (
     Finish,
     Outcome,
     Split,
+    StepReward,
     Task,
     TypeText,
     Wait,
@@ -338,6 +339,21 @@ async def test_a_broken_verifier_is_never_the_agents(stub: SimpleNamespace, erro
     for verifier, turns in ((stub.Verifier(score=error), [(Finish(),)]), (stub.Rewards(step=error), [CLICK])):
         trajectory = await run(stub, *turns, verifier=verifier, deadlines=SHORT)
         assert (end(trajectory).failure, end(trajectory).outcome) == (Failure.VERIFIER, None)
+
+
+@pytest.mark.parametrize("reward", [float("nan"), float("inf"), float("-inf")])
+async def test_a_step_reward_that_is_no_number_is_the_verifiers_fault(
+    stub: SimpleNamespace, reward: float
+) -> None:
+    class Odd(stub.Rewards):
+        async def step_reward(self, sandbox: Any) -> StepReward:
+            return StepReward(reward=reward, terminated=False)
+
+    sink = MemorySink()
+    trajectory = await run(stub, verifier=Odd(), sink=sink)
+    assert (end(trajectory).failure, end(trajectory).outcome) == (Failure.VERIFIER, None)
+    assert f"the step reward is {reward}" in str(end(trajectory).failure_detail)
+    assert sink.trajectories == (trajectory,) and not trajectory.steps
 
 
 @pytest.mark.parametrize("where", ["reset", "model", "act", "verdict"])

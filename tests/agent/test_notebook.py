@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from deskhand_agent import notebook as notebook_module
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.episode import run_episode
 from deskhand_agent.memory import WindowMemory
@@ -101,6 +102,22 @@ async def test_a_group_is_told_the_same(stub: SimpleNamespace, tmp_path: Path) -
     told = [(await worked(stub, notebook, group_id="g"))[0].start.notes for _ in range(3)]
     assert told == ["", "", ""]
     assert (await worked(stub, notebook, group_id="h"))[0].start.notes.count("\n") == 2
+
+
+async def test_a_group_is_told_the_same_by_whoever_takes_it_up(
+    stub: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notebook_module, "GROUPS", 2)
+    await worked(stub, Notebook(tmp_path, MEMORY), "one\r\nand two")
+    told = Notebook(tmp_path, MEMORY).read("stub", group_id="g")
+    assert told == "Click 1 times (done): one and two"
+    await worked(stub, Notebook(tmp_path, MEMORY))
+    for group in ("g", "h", "g"):
+        again = Notebook(tmp_path, MEMORY).read("stub", group_id=group)
+        assert again.count("\n") == (group == "h")
+    # as many as are remembered began since: it is told what is the newest now
+    Notebook(tmp_path, MEMORY).read("stub", group_id="i")
+    assert Notebook(tmp_path, MEMORY).read("stub", group_id="g").count("\n") == 1
 
 
 async def test_the_newest_are_told_and_kept(stub: SimpleNamespace, tmp_path: Path) -> None:

@@ -272,6 +272,21 @@ async def test_no_sandbox_at_all_is_recorded_as_such(stub: SimpleNamespace) -> N
     ] * 2
 
 
+async def test_a_sandbox_that_is_being_made_is_waited_for(stub: SimpleNamespace) -> None:
+    """A cold machine boots for minutes, and its source gives it that long."""
+
+    class Boots(stub.Source):
+        @asynccontextmanager
+        async def lease(self, kind: str, **told: Any) -> AsyncGenerator[Any]:
+            await asyncio.sleep(0.2)
+            async with super().lease(kind, **told) as sandbox:
+                yield sandbox
+
+    settings = WorkerSettings(lease_wait_s=0.01, release_s=0.01, retries=0)
+    stats, _, _ = await run(stub, jobs(stub, 2), concurrency=2, source=Boots(), settings=settings)
+    assert (stats.episodes, stats.given_up, stats.failures) == (2, 0, {})
+
+
 async def test_a_lease_refused_once_is_tried_again(stub: SimpleNamespace) -> None:
     source = stub.Source(refuse=[HostUnreachable("no host"), LeaseUnavailable("none free")])
     stats, _, _ = await run(stub, jobs(stub, 3), concurrency=1, source=source)

@@ -8,6 +8,7 @@ import pytest
 
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import build_tiny, load_bundle, save_bundle
+from deskhand_agent.models.engine import EngineSettings
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.openai import OpenAIPolicy
@@ -93,15 +94,16 @@ async def test_of_models_nobody_acts_with_the_one_used_longest_ago_is_let_go(
     ended: list[str] = []
 
     class Engine:
-        def __init__(self, bundle: object, *, policy_id: str) -> None:
+        def __init__(self, bundle: object, *, policy_id: str, settings: EngineSettings) -> None:
             self.policy_id = policy_id
+            assert settings.deadline_s == 900.0
 
         def close(self) -> None:
             ended.append(self.policy_id)
 
     monkeypatch.setattr("deskhand_agent.models.engine.LocalEngine", Engine)
     monkeypatch.setattr("deskhand_agent.models.bundle.load_bundle", Path.name.fget)
-    models = LoadedModels(2)
+    models = LoadedModels(2, decision_s=900.0)
 
     async def get(name: str) -> SharedEngine:
         bundle, engine = await models.get(tmp_path / name, name)

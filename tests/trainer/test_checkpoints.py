@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 import torch
 from safetensors import SafetensorError
 
+from deskhand_agent.models import bundle
+from deskhand_agent.models.bundle import ModelBundle, load_bundle, save_bundle
 from deskhand_trainer.batches import prepare
 from deskhand_trainer.chain import chain_episodes
 from deskhand_trainer.checkpoints import (
@@ -233,3 +236,26 @@ def test_what_a_checkpoint_knows_of_takes_its_place_whenever_its_writer_died(
     assert (tmp_path / "best/which").read_text() == "best-3"
     confirm(tmp_path / "best", 3)
     assert [p.name for p in tmp_path.iterdir()] == ["best"]
+
+
+def test_nothing_is_left_of_whoever_died_while_writing(
+    tmp_path: Path, tiny: ModelBundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(_: ModelBundle) -> None:
+        raise KeyboardInterrupt
+
+    save_bundle(tiny, tmp_path / "best-3")
+
+    def removes_nothing(_: Path, ignore_errors: bool = False) -> None: ...
+
+    with monkeypatch.context() as killed:
+        killed.setattr(bundle, "shutil", SimpleNamespace(rmtree=removes_nothing))
+        save_bundle(tiny, tmp_path / "best-3")
+        killed.setattr(bundle, "_processor", dies)
+        for name in ("best-3", "best-5", "best"):
+            with pytest.raises(KeyboardInterrupt):
+                save_bundle(tiny, tmp_path / name)
+    assert len(list(tmp_path.iterdir())) == 5
+    confirm(tmp_path / "best", 3)
+    assert [p.name for p in tmp_path.iterdir()] == ["best"]
+    assert load_bundle(tmp_path / "best").processor_hash == tiny.processor_hash

@@ -206,6 +206,33 @@ async def test_episodes_that_go_on_are_no_stall_however_long_they_last() -> None
     assert len(episode.steps) == 200
 
 
+async def test_one_that_breaks_makes_no_stall_of_those_that_go_on() -> None:
+    def one_crashes(number: int) -> Sequence[Job]:
+        crashes = {"crash_at": 3} if number == 0 else {}
+        return [Job(task=task(200, delay_s=0.01, **crashes), labels={START: str(number)})]
+
+    told: list[str] = []
+    worker = replace(WORKER, retries=0)
+    rollouts = stream(
+        one_crashes, settings=replace(SETTINGS, stall_s=0.3), worker=worker, on_stall=told.append
+    )
+    taken = await rollouts.take(starts=2)
+    await rollouts.close()
+    assert taken.dropped == {"sandbox_died": 1}
+    assert [len(each.steps) for each in taken.trajectories] == [200]
+
+
+async def test_episodes_that_all_break_are_a_stall_whatever_turns_they_have_before() -> None:
+    def crashes(number: int) -> Sequence[Job]:
+        return [Job(task=task(200, delay_s=0.01, crash_at=3 + number % 3), labels={START: str(number)})]
+
+    settings = StreamSettings(ahead=1000, stall_s=0.2)
+    rollouts = stream(crashes, settings=settings, worker=replace(WORKER, backoff_s=0.0))
+    with pytest.raises(RolloutsStalled, match=r"for 1 s: episodes break outside the agent"):
+        await rollouts.take(starts=1000)
+    await rollouts.close()
+
+
 async def test_time_in_which_nobody_waits_for_episodes_is_no_stall(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 0.0
     for module in (streaming, silence):

@@ -31,6 +31,7 @@ def acting_engines(
                 policy_id=setting.policy_id,
                 settings=EngineSettings(
                     max_batch=max(16, config.concurrency),
+                    deadline_s=config.decision_s,
                     # a run taken up again must not draw the same replies again, nor one engine another's
                     seed=config.seed * LIVES + setting.life + (index << 32),
                     device=config.device,

@@ -131,14 +131,17 @@ def next_number(folder: Path) -> int:
 
 
 def confirm(folder: Path, number: int) -> None:
-    """Put FOLDER-NUMBER in the folder's place, where it is there, and let go of those of other numbers: a
-    checkpoint has this one, and whoever wrote those did not live to keep theirs."""
+    """Put FOLDER-NUMBER in the folder's place, where it is there, and let go of those of other numbers and of
+    halves: a checkpoint has this one, and whoever wrote those did not live to keep theirs."""
     for draft in folder.parent.glob(f"{folder.name}-*"):
         if draft.name == f"{folder.name}-{number}":
             shutil.rmtree(folder, ignore_errors=True)
             draft.rename(folder)
         else:
             shutil.rmtree(draft)
+    for half in ("part", "old"):  # as `save_bundle` names them
+        for left in folder.parent.glob(f".{folder.name}*.{half}"):
+            shutil.rmtree(left)
 
 
 def random_state() -> dict[str, Any]:

@@ -181,6 +181,26 @@ async def readable(store: Store, ids: Sequence[str]) -> tuple[list[Trajectory], 
     return [t async for t in read], damaged
 
 
+async def _paid(
+    store: Store, ids: Sequence[str], pay: Pay, *, pictures: bool
+) -> tuple[list[Trajectory], dict[str, str]]:
+    """Of the episodes those that can be read, and learned from, as they are paid; and as `readable`."""
+    damaged: dict[str, str] = {}
+    read = store.each_trajectory(
+        ids, images=pictures, on_damaged=lambda name, why: damaged.update({name: str(why)})
+    )
+    # each as it is read: what `pay` leaves out of one is let go of before the next ones come
+    paying: list[asyncio.Task[Trajectory | JudgeTrouble]] = []
+    try:
+        async for t in read:
+            paying.append(asyncio.ensure_future(pay(t)))
+        paid = await asyncio.gather(*paying)
+    finally:
+        for each in paying:
+            each.cancel()
+    return [t for t in paid if isinstance(t, Trajectory) and to_learn_from(t)], damaged
+
+
 async def collect_or_reuse(
     jobs: Sequence[Job],
     *,
@@ -194,20 +214,19 @@ async def collect_or_reuse(
     pay: Pay = by_verifier,
     on_done: Callable[[int], None] | None = None,
     sink: StepSink | None = None,
+    pictures: bool = True,
 ) -> Collected:
     """As `collect`, into the store or a sink over it; jobs the store has whole under the same labels are
-    taken from there, not run again.
+    taken from there, not run again; without their pictures where nobody looks at these.
 
     So a run killed while it collected loses only the episodes in flight, and those that cannot be read.
     """
     tasks = tuple(sorted({job.task.id for job in jobs}))
     ids = await store.trajectory_ids(TrajectoryFilter(labels=labels, task_ids=tasks, ended=True))
-    found, unreadable = await readable(store, ids)
+    found, unreadable = await _paid(store, ids, pay, pictures=pictures)
     whole: dict[tuple[str, int], list[Trajectory]] = {}
     branches: dict[str, list[Trajectory]] = {}
-    for t in await asyncio.gather(*map(pay, found)):
-        if not isinstance(t, Trajectory) or not to_learn_from(t):
-            continue
+    for t in found:
         if trunk := t.start.labels.get(BRANCH_OF):
             branches.setdefault(trunk, []).append(t)
         else:

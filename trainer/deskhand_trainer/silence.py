@@ -15,12 +15,12 @@ from deskhand_trainer.rollouts import to_learn_from
 
 STALL_S = 120.0
 """Where somebody waits for so long, no episode comes to a verdict and none has a turn, there is an alarm; and
-another after as long again. What breaks outside the agent comes to no verdict, and while episodes do, turns
-say nothing."""
+another after as long again. What breaks outside the agent comes to no verdict, and turns say nothing that no
+episode had before it broke."""
 
 
 class Silence:
-    """Since an episode last came to a verdict or, where none broke since, had a turn."""
+    """Since an episode last came to a verdict or had a turn further than all that broke."""
 
     def __init__(
         self, *, stall_s: float, waiting: Callable[[], int], on_stall: Callable[[str], None]
@@ -33,6 +33,8 @@ class Silence:
         self._stall_s, self._waiting, self._on_stall = stall_s, waiting, on_stall
         self._broken: Counter[str] = Counter()
         """Episodes that came to no verdict, by kind of failure."""
+        self._furthest = 0
+        """Turns of the longest of those since the last verdict."""
         self._unpaid = 0
         """Episodes that have ended and wait for their verdict."""
         self.alarms = 0
@@ -44,9 +46,10 @@ class Silence:
         """When it is told of next, by the monotonic clock."""
         return self.since_s + (self.alarms + 1) * self._stall_s
 
-    def turn(self) -> None:
-        """Episodes may last for longer than anybody waits in silence: those that go on are none."""
-        if not self._broken:
+    def turn(self, index: int) -> None:
+        """Episodes may last for longer than anybody waits in silence: one that goes on where others broke is
+        none. Where all break, none gets further."""
+        if index >= self._furthest:
             self._begin()
 
     async def paid(self, trajectory: Trajectory, pay: Pay) -> tuple[Trajectory | JudgeTrouble, list[str]]:
@@ -61,10 +64,13 @@ class Silence:
         if isinstance(paid, JudgeTrouble):
             broken.append(f"judge_{paid}")
         elif to_learn_from(paid):
+            self._furthest = 0
             self._begin()
         elif end is not None and end.failure is not None:
             broken.append(end.failure.value)
-        self._broken.update(broken)
+        if broken:
+            self._broken.update(broken)
+            self._furthest = max(self._furthest, len(trajectory.steps))
         return paid, broken
 
     def tell(self) -> str | None:
@@ -108,9 +114,9 @@ class Silence:
 
 
 class HeardSink:
-    """A sink that tells of every turn."""
+    """A sink that tells of every turn, by its number in the episode."""
 
-    def __init__(self, sink: StepSink, on_turn: Callable[[], None]) -> None:
+    def __init__(self, sink: StepSink, on_turn: Callable[[int], None]) -> None:
         self._sink, self._on_turn = sink, on_turn
 
     async def begin(self, start: TrajectoryStart) -> None:
@@ -118,7 +124,7 @@ class HeardSink:
 
     async def step(self, trajectory_id: str, step: Step) -> None:
         await self._sink.step(trajectory_id, step)
-        self._on_turn()
+        self._on_turn(step.index)
 
     async def end(self, trajectory_id: str, end: TrajectoryEnd) -> None:
         await self._sink.end(trajectory_id, end)

@@ -31,16 +31,17 @@ def serve(
     host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
     batch: Annotated[int, typer.Option(help="replies under way at once", min=1, max=512)] = 16,
     threads: Annotated[int, typer.Option(help="processor threads", min=1, max=256)] = 1,
+    decision_s: Annotated[float, typer.Option(help="seconds that a reply may take", min=1)] = 120.0,
 ) -> None:
     """Serve a policy of this home by token ids, in the form of SGLang's /generate, until Ctrl-C.
 
     A platform elsewhere answers for its own policies (`/v1/chat/completions`), or serves them on its machine.
     Callers send the token in DESKHAND_ENGINE_TOKEN; one is made and printed where it is not set.
     """
-    raise typer.Exit(run_until_signal(_serve(policy, host, port, batch, threads)))
+    raise typer.Exit(run_until_signal(_serve(policy, host, port, batch, threads, decision_s)))
 
 
-async def _serve(policy: str, host: str, port: int, batch: int, threads: int) -> int:
+async def _serve(policy: str, host: str, port: int, batch: int, threads: int, decision_s: float) -> int:
     from deskhand_agent.endpoint.server import create_endpoint
     from deskhand_agent.endpoint.wire import Vocabulary
     from deskhand_agent.models.bundle import load_bundle
@@ -56,9 +57,8 @@ async def _serve(policy: str, host: str, port: int, batch: int, threads: int) ->
         ends = Vocabulary(end_id=bundle.end_id, suppressed_ids=tuple(bundle.suppressed_ids.tolist()))
         given = os.environ.get(TOKEN_VARIABLE)
         token = given or secrets.token_urlsafe(32)
-        engine = LocalEngine(
-            bundle, policy_id=named.id, settings=EngineSettings(max_batch=batch, threads=threads)
-        )
+        settings = EngineSettings(max_batch=batch, threads=threads, deadline_s=decision_s)
+        engine = LocalEngine(bundle, policy_id=named.id, settings=settings)
         async with engine, answering(create_endpoint(engine, ends, token=token), listener):
             say(f"{named.id} is served at {address_of(listener)}")
             if given is None:

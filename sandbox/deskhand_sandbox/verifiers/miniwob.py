@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from deskhand_sandbox.base import RewardingVerifier, Sandbox
 from deskhand_sandbox.errors import VerifierError
 from deskhand_sandbox.types import Outcome, StepReward
@@ -40,9 +42,15 @@ class MiniwobVerifier:
         if value is None:
             # the agent left the page: whatever it did there, the task is not done
             return False, 0.0, "the page in front is not the task's"
-        if not isinstance(value, list) or len(value) != 3 or not isinstance(value[1], int | float):
+        if not isinstance(value, list) or len(value) != 3:
             raise VerifierError(f"the page answered {value!r} instead of done, reward and reason")
-        return bool(value[0]), float(value[1]), str(value[2] or "")
+        done, reward, reason = value
+        if done and (reward is None or (isinstance(reward, float) and not math.isfinite(reward))):
+            # a wrong answer leaves bisect-angle with 0 / 0, or an angle there is none of; Chromium tells null
+            return True, -1.0, "the page ended the task with a reward that is no number"
+        if not isinstance(reward, int | float):
+            raise VerifierError(f"the page answered {value!r} instead of done, reward and reason")
+        return bool(done), float(reward), str(reason or "")
 
 
 def create(*, page: str = SITE) -> RewardingVerifier:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from deskhand_sandbox.errors import VerifierError
 from deskhand_sandbox.types import JsonValue
 
@@ -21,7 +23,7 @@ def flag(value: JsonValue, what: str) -> bool:
 
 
 def number(value: JsonValue, what: str) -> float:
-    """A number.
+    """A finite number.
 
     Args:
         what: whose value it is, for the message.
@@ -29,6 +31,6 @@ def number(value: JsonValue, what: str) -> float:
     Raises:
         VerifierError: it is none.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise VerifierError(f"{what} is {value!r} where a number was expected")
     return float(value)

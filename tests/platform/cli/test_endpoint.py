@@ -20,6 +20,7 @@ from deskhand_agent.shipped import DESKHAND_TINY, shipped_model
 
 async def test_a_policy_is_served_until_it_is_stopped(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "deskhand_platform.cli.app", "policies", "serve", DESKHAND_TINY]
+    command += ["--decision-s", "900"]
     environment = {**os.environ, "DESKHAND_HOME": str(tmp_path), "COLUMNS": "400"}
     server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:

@@ -113,6 +113,21 @@ async def test_the_right_click_is_rewarded_and_the_wrong_one_is_not(sandbox: Bro
         assert outcome.detail.startswith(f"raw reward {reward:g}")
 
 
+async def test_a_line_of_no_length_halves_no_angle(sandbox: BrowserSandbox) -> None:
+    await sandbox.reset(make_task("miniwob/bisect-angle", 1))
+    drawn = "document.querySelector('.init-blue').getBoundingClientRect()"
+    vertex = await sandbox.evaluate(
+        f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({drawn})"
+    )
+    submit = next(each for each in (await page_layout(sandbox)).elements if each.tag == "button")
+    assert isinstance(vertex, list) and submit.point is not None
+    x, y = (round(float(str(each))) for each in vertex)
+    await sandbox.act(Click(x=x, y=y))
+    await sandbox.act(Click(x=submit.point[0], y=submit.point[1]))
+    assert await verifier().step_reward(sandbox) == StepReward(reward=-1.0, terminated=True)
+    assert not (await verifier().score(sandbox, answer=None)).success
+
+
 async def test_the_reward_does_not_melt_with_time(sandbox: BrowserSandbox) -> None:
     await sandbox.reset(make_task("miniwob/click-test", 1))
     # ten seconds are the page's own limit: put its beginning twenty back

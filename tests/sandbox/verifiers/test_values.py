@@ -17,7 +17,7 @@ def test_what_is_a_flag_and_what_a_number() -> None:
     for other in (None, 0, 1, "true", []):
         with pytest.raises(VerifierError, match=r"the page's end is .* where yes or no was expected"):
             flag(other, "the page's end")
-    for other in (None, True, "1", []):
+    for other in (None, True, "1", [], float("nan"), float("inf"), float("-inf"), 10**400):
         with pytest.raises(VerifierError, match=r"the page's score is .* where a number was expected"):
             number(other, "the page's score")
 

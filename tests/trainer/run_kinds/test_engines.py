@@ -8,25 +8,30 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import uvicorn
 
-from deskhand_agent.endpoint.client import TOKEN_VARIABLE
+from deskhand_agent.endpoint.client import TOKEN_VARIABLE, HttpEngine
 from deskhand_agent.endpoint.server import create_endpoint
 from deskhand_agent.endpoint.wire import Vocabulary
-from deskhand_agent.models.bundle import build_tiny
+from deskhand_agent.models.bundle import ModelBundle, build_tiny
 from deskhand_agent.models.engine import LocalEngine
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
-from deskhand_trainer.config import CollectConfig, EvaluateConfig, parse_config
+from deskhand_trainer.acting import acting_engines
+from deskhand_trainer.config import CollectConfig, EvaluateConfig, PpoConfig, parse_config
 from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.run import _guarded
 from deskhand_trainer.run_folder import RunFolder
 from deskhand_trainer.run_kinds.context import UNTRAINED
+from deskhand_trainer.run_kinds.engines import replies
+from deskhand_trainer.run_kinds.executors import executing
 from deskhand_trainer.run_process import FINISHED, REFUSED
 
 TASK = "fake/press-button"
@@ -112,6 +117,74 @@ def test_a_run_taken_up_again_draws_other_replies(tmp_path: Path, kind: str, con
     (folder.path / "spec.json").write_text(json.dumps(spec))
     assert _guarded(folder) == FINISHED
     assert len(replies_kept(tmp_path)) == 2 * len(first)
+
+
+class Patience:
+    """What whoever draws was told of how long a reply may take."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
+        heard = self.heard = set[float]()
+
+        class Engine(LocalEngine):
+            def __init__(self, *args: Any, **settings: Any) -> None:
+                super().__init__(*args, **settings)
+                heard.add(self.settings.deadline_s)
+
+        for module in modules:
+            monkeypatch.setattr(f"deskhand_trainer.{module}.LocalEngine", Engine)
+
+
+@pytest.mark.parametrize(
+    ("kind", "module", "config"),
+    [
+        ("collect", "run_kinds.engines", {"policy": "local", "episodes_per_task": 1}),
+        ("evaluate", "run_kinds.engines", {"episodes": 1, "modes": ["greedy"]}),
+        ("label", "run_kinds.label", {}),
+    ],
+)
+def test_a_reply_may_take_as_long_as_the_run_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, module: str, config: dict[str, Any]
+) -> None:
+    patience = Patience(monkeypatch, module)
+    told = {"tasks": [TASK], "max_tokens": 4, "decision_s": 900.0, **config}
+    assert run(tmp_path, kind, told)[0] == FINISHED
+    assert patience.heard == {900.0}
+
+
+def test_so_it_may_where_a_run_learns(monkeypatch: pytest.MonkeyPatch) -> None:
+    patience = Patience(monkeypatch, "acting")
+    setting: Any = SimpleNamespace(
+        config=parse_config(PpoConfig, {"decision_s": 900.0, "engines": 2}), policy_id="p", life=0
+    )
+    acting_engines(setting, build_tiny(TinyConfig(seed=0)), update=0, features=None).close()
+    assert patience.heard == {900.0}
+
+
+async def test_so_it_may_where_a_server_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def agreed(engine: HttpEngine, processor_hash: str) -> None:
+        pass
+
+    monkeypatch.setattr(HttpEngine, "agree", agreed)
+    config = parse_config(EvaluateConfig, {"engine": "http://127.0.0.1:9", "decision_s": 900.0})
+    context: Any = SimpleNamespace(policy_id="p")
+    async with replies(context, build_tiny(TinyConfig(seed=0)), config) as engine:
+        assert isinstance(engine, HttpEngine) and engine.settings.timeout_s == 900.0
+
+
+async def test_so_it_may_where_another_carries_plans_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patience = Patience(monkeypatch, "run_kinds.executors")
+    bundle = build_tiny(TinyConfig(seed=0))
+
+    async def stored(policy_id: str, folder: Path) -> ModelBundle:
+        return bundle
+
+    context: Any = SimpleNamespace(stored_policy=stored, folder=SimpleNamespace(path=tmp_path))
+    plans: Any = SimpleNamespace(memory=replace(bundle.memory, plan_tokens=3))
+    config = parse_config(EvaluateConfig, {"executor": "policy-1", "decision_s": 900.0})
+    async with executing(context, plans, config):
+        assert patience.heard == {900.0}
 
 
 def test_a_server_of_another_policy_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

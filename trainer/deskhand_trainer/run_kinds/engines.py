@@ -38,6 +38,7 @@ async def replies(
         policy_id=context.policy_id,
         settings=EngineSettings(
             max_batch=max(16, config.concurrency),
+            deadline_s=config.decision_s,
             # a run taken up again must not draw the same replies again
             seed=config.seed * 1_000_003 + context.folder.next_life(),
         ),
@@ -52,7 +53,12 @@ async def replies(
 async def _server(
     context: RunContext, bundle: ModelBundle, config: CollectConfig | EvaluateConfig
 ) -> AsyncGenerator[InferenceEngine]:
-    settings = EndpointSettings(url=config.engine, form=config.engine_form, model=context.policy_id)
+    settings = EndpointSettings(
+        url=config.engine,
+        form=config.engine_form,
+        model=context.policy_id,
+        timeout_s=config.decision_s,
+    )
     ends = Vocabulary(end_id=bundle.end_id, suppressed_ids=tuple(bundle.suppressed_ids.tolist()))
     async with AsyncExitStack() as opened:
         try:

@@ -41,9 +41,8 @@ async def executing(
     acting = await context.stored_policy(policy_id, context.folder.path / "executor")
     if acting.memory.plan_tokens:
         raise RunRefused(f"field 'executor': {policy_id} plans too: name a policy that acts")
-    engine = LocalEngine(
-        acting, policy_id=policy_id, settings=EngineSettings(max_batch=max(16, config.concurrency))
-    )
+    settings = EngineSettings(max_batch=max(16, config.concurrency), deadline_s=config.decision_s)
+    engine = LocalEngine(acting, policy_id=policy_id, settings=settings)
     try:
         yield LocalPolicy(
             bundle=acting,

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 from deskhand_agent.inference import Sampling
-from deskhand_agent.models.engine import LocalEngine
+from deskhand_agent.models.engine import EngineSettings, LocalEngine
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_flywheel.prm.continuation import Continuing
 from deskhand_flywheel.prm.labelling import LabelSettings, label_store, labeller_of
@@ -36,7 +36,9 @@ async def run(context: RunContext, config: LabelConfig) -> tuple[None, dict[str,
     )
     counts = Counter[str]()
     async with (
-        LocalEngine(bundle, policy_id=context.policy_id) as engine,
+        LocalEngine(
+            bundle, policy_id=context.policy_id, settings=EngineSettings(deadline_s=config.decision_s)
+        ) as engine,
         context.sandboxes(config.tasks, concurrency=config.concurrency) as source,
     ):
         policy = LocalPolicy(
