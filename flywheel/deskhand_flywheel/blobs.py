@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import re
+import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -35,6 +36,7 @@ RETRY_S = 30.0
 """How long a request to a storage that does not answer is tried again before `StoreUnavailable`."""
 _KNOWN_DIGESTS = 200_000
 _BLOB_PATH = re.compile(r"([0-9a-f]{2})/(\1[0-9a-f]{62})")
+_STAGED = re.compile(r"[0-9a-f]{64}#[0-9]+")
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -65,6 +67,7 @@ class BlobStore:
             StoreUnavailable: the URL is not one of a blob store, or the folder cannot be made.
         """
         self._store = _open(url)
+        self._folder = Path(unquote(urlsplit(url).path)) if urlsplit(url).scheme == "file" else None
         self._cache = _Cache(cache_bytes)
         self._known: OrderedDict[str, None] = OrderedDict()
 
@@ -163,6 +166,29 @@ class BlobStore:
                     if (found := _BLOB_PATH.fullmatch(each["path"]))
                 )
 
+    async def staged(self, settle_s: float) -> list[StoredBlob]:
+        """Staging files that writers left in a folder, killed or without room, by their files' names.
+
+        Args:
+            settle_s: a younger one may still be written.
+
+        Raises:
+            StoreUnavailable: the storage refused.
+        """
+        with _blob_errors():
+            return await asyncio.to_thread(self._staged, time.time() - settle_s)
+
+    async def drop_staged(self, left: Iterable[StoredBlob]) -> None:
+        """Delete staging files; those that are gone already are no error.
+
+        Raises:
+            StoreUnavailable: the storage refused; some may be deleted.
+        """
+        with _blob_errors():
+            for each in left:
+                if self._folder is not None:
+                    await asyncio.to_thread((self._folder / _path(each.digest)).unlink, missing_ok=True)
+
     async def damage(self, digest: str) -> Damage | None:
         """What happened to a blob's bytes; None when it is whole.
 
@@ -242,6 +268,16 @@ class BlobStore:
             for path in paths:
                 with suppress(FileNotFoundError):
                     obstore.delete(self._store, path)
+
+    def _staged(self, before_s: float) -> list[StoredBlob]:
+        found: list[StoredBlob] = []
+        # obstore neither lists such names nor takes them
+        for path in self._folder.glob("??/*#*") if self._folder is not None else ():
+            with suppress(FileNotFoundError):  # in place since
+                stat = path.stat()
+                if _STAGED.fullmatch(path.name) and stat.st_mtime <= before_s:
+                    found.append(StoredBlob(digest=path.name, size=stat.st_size, stored_at_s=stat.st_mtime))
+        return found
 
     def _damage(self, digest: str) -> Damage | None:
         hasher, size, head, tail = blake3(), 0, b"", b""

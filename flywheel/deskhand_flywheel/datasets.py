@@ -168,7 +168,8 @@ def _nothing_for(name: str, rule: SelectionRule, left_out: Mapping[str, int]) ->
     without = f" (left out: {counted})" if counted else ""
     return EmptySelection(
         f"no {kind} training trajectory matches the recipe of dataset {name!r}{without}: collect some first, "
-        f"or widen the filter"
+        f"or widen the filter",
+        left_out,
     )
 
 

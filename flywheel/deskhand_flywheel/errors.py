@@ -47,7 +47,7 @@ FlywheelError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from deskhand_sandbox.errors import near_ones
@@ -185,7 +185,14 @@ class DatasetRefused(FlywheelError):
 
 
 class EmptySelection(DatasetRefused):
-    """The recipe selects no trajectory."""
+    """The recipe selects no trajectory; carries how many a sieve left out, by why."""
+
+    def __init__(self, message: str, left_out: Mapping[str, int]) -> None:
+        super().__init__(message)
+        self.left_out = left_out
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (str(self), self.left_out))
 
 
 class InvalidRoutes(DatasetRefused):

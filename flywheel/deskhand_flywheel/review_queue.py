@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import (
+    JSON,
     ColumnElement,
     Row,
     ScalarSelect,
@@ -27,6 +28,7 @@ from sqlalchemy import (
     or_,
     select,
     tuple_,
+    type_coerce,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -34,6 +36,7 @@ from deskhand_flywheel import tables
 from deskhand_flywheel.annotations import annotator_of
 from deskhand_flywheel.errors import InvalidQuery
 from deskhand_flywheel.filters import matches
+from deskhand_flywheel.parts import json_column
 from deskhand_flywheel.records import decode, encode
 from deskhand_flywheel.review_rules import Opinions, disagreements_of
 from deskhand_flywheel.review_rules_kept import KeptReviewRules
@@ -95,49 +98,20 @@ class ReviewQueue(KeptReviewRules):
                 found it.
         """
         rules = rules or (await self.review_rules()).rules
-        opinions = await self._opinions(trajectory_id)
-        found = disagreements_of(opinions, rules)
-        standing = disagreements_of(opinions, rules.at_any_distance()) if keep_standing else ()
-        table = tables.disagreements
-        if not found:
-            query = select(exists().where(table.c.trajectory_id == trajectory_id))
-            async with self.database.read() as connection:
-                if not await connection.scalar(query):
-                    return 0
-        now = time.time()
-        rows = [
-            {
-                "trajectory_id": trajectory_id,
-                **_entry(each),
-                "strength": each.strength,
-                "said": _said(each),
-                "found_at_s": now,
-                "found_by": json.dumps(encode(rules.of(each.kind))),
-            }
-            for each in found
-        ]
-        kept = {(row["step_index"], row["kind"]) for row in rows}
-        still_said = {(*_entry(each).values(), _said(each)) for each in standing}
-        of_this = table.c.trajectory_id == trajectory_id
-        present = select(table.c.step_index, table.c.kind, table.c.said).where(of_this)
-        entry = (table.c.step_index == bindparam("index"), table.c.kind == bindparam("of_kind"))
-        insert = self.insert_or_replace(table, ("strength", "said", "found_by"))
+        insert = self.insert_or_replace(tables.disagreements, ("strength", "said", "found_by"))
 
-        async def write(connection: AsyncConnection) -> None:
-            keys = (await connection.execute(present)).all()
-            # one statement each: an episode of a thousand steps may have that many, too many for one to name
-            gone = [
-                {"index": index, "of_kind": kind}
-                for index, kind, said in keys
-                if (index, kind) not in kept and (index, kind, said) not in still_said
-            ]
-            if gone:
-                await connection.execute(delete(table).where(of_this, *entry), gone)
+        async def write(connection: AsyncConnection) -> int:
+            # read where it is written: whoever found entries meanwhile had heard more
+            said = await _opinions(connection, trajectory_id)
+            found = disagreements_of(said, rules)
+            standing = disagreements_of(said, rules.at_any_distance()) if keep_standing else ()
+            rows = [_row(each, rules) for each in found]
+            await _drop_others(connection, trajectory_id, rows, standing)
             if rows:
                 await connection.execute(insert, rows)
+            return len(rows)
 
-        await self._writer.submit(write)
-        return len(found)
+        return await self._writer.submit(write)
 
     async def review_queue(
         self, state: ReviewState = "open", *, cursor: str | None = None, limit: int = 50
@@ -155,10 +129,11 @@ class ReviewQueue(KeptReviewRules):
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidQuery(f"a page holds 1 to {MAX_PAGE} entries, not {limit}")
         table, of = tables.disagreements, tables.trajectories
+        resolved = _resolved(self.database.is_sqlite)
         query = (
             select(table, of.c.task_id, of.c.instruction)
             .join(of, of.c.id == table.c.trajectory_id)
-            .where(_resolved() if state == "resolved" else ~_resolved())
+            .where(resolved if state == "resolved" else ~resolved)
             .order_by(table.c.strength.desc(), table.c.trajectory_id, table.c.step_index, table.c.kind)
             .limit(limit + 1)
         )
@@ -170,37 +145,72 @@ class ReviewQueue(KeptReviewRules):
         items = tuple(_queued(row, people) for row in rows[:limit])
         return ReviewPage(items=items, next_cursor=_cursor(rows[limit - 1]) if len(rows) > limit else None)
 
-    async def _opinions(self, trajectory_id: str) -> Opinions:
-        table, scores, outcomes = tables.trajectories, tables.scores, tables.outcome_scores
-        async with self.database.read() as connection:
-            query = select(table.c.score, table.c.length).where(table.c.id == trajectory_id)
-            of_it = (await connection.execute(query)).first()
-            of_whole = (
-                await connection.execute(
-                    select(outcomes)
-                    .where(outcomes.c.trajectory_id == trajectory_id)
-                    .order_by(outcomes.c.scored_at_s, outcomes.c.scorer.desc())
-                )
-            ).all()
-            of_steps = (
-                await connection.execute(
-                    select(scores)
-                    .where(scores.c.trajectory_id == trajectory_id)
-                    .order_by(scores.c.scored_at_s, scores.c.scorer)
-                )
-            ).all()
-        judged = [_of_whole(row) for row in of_whole if not _by_person(row)]
-        scored = [row for row in of_steps if not _by_person(row)]
-        newest = {row.scorer.partition(":")[0]: row.scorer for row in scored}
-        marks = [_of_step(row) for row in of_steps if _by_person(row)]
-        return Opinions(
-            trajectory_id=trajectory_id,
-            verifier=None if of_it is None else of_it.score,
-            judge=judged[-1] if judged else None,
-            steps=tuple(_of_scorer(scored, scorer) for scorer in newest.values()),
-            marks=(*marks, *(_of_whole(row) for row in of_whole if _by_person(row))),
-            turns=None if of_it is None else of_it.length,
+
+async def _opinions(connection: AsyncConnection, trajectory_id: str) -> Opinions:
+    table, scores, outcomes = tables.trajectories, tables.scores, tables.outcome_scores
+    query = select(table.c.score, table.c.length).where(table.c.id == trajectory_id)
+    # locked: of two that find at once in PostgreSQL, the second reads what both have heard
+    of_it = (await connection.execute(query.with_for_update(key_share=True))).first()
+    of_whole = (
+        await connection.execute(
+            select(outcomes)
+            .where(outcomes.c.trajectory_id == trajectory_id)
+            .order_by(outcomes.c.scored_at_s, outcomes.c.scorer.desc())
         )
+    ).all()
+    of_steps = (
+        await connection.execute(
+            select(scores)
+            .where(scores.c.trajectory_id == trajectory_id)
+            .order_by(scores.c.scored_at_s, scores.c.scorer)
+        )
+    ).all()
+    judged = [_of_whole(row) for row in of_whole if not _by_person(row)]
+    scored = [row for row in of_steps if not _by_person(row)]
+    newest = {row.scorer.partition(":")[0]: row.scorer for row in scored}
+    marks = [_of_step(row) for row in of_steps if _by_person(row)]
+    return Opinions(
+        trajectory_id=trajectory_id,
+        verifier=None if of_it is None else of_it.score,
+        judge=judged[-1] if judged else None,
+        steps=tuple(_of_scorer(scored, scorer) for scorer in newest.values()),
+        marks=(*marks, *(_of_whole(row) for row in of_whole if _by_person(row))),
+        turns=None if of_it is None else of_it.length,
+    )
+
+
+async def _drop_others(
+    connection: AsyncConnection,
+    trajectory_id: str,
+    rows: Sequence[Mapping[str, Any]],
+    standing: Iterable[Disagreement],
+) -> None:
+    """Delete a trajectory's entries but those that are found again, and those whose sides still say so."""
+    table = tables.disagreements
+    kept = {(row["step_index"], row["kind"]) for row in rows}
+    still_said = {(*_entry(each).values(), _said(each)) for each in standing}
+    of_this = table.c.trajectory_id == trajectory_id
+    present = select(table.c.step_index, table.c.kind, table.c.said).where(of_this)
+    # one statement each: an episode of a thousand steps may have that many, too many for one to name
+    gone = [
+        {"index": index, "of_kind": kind}
+        for index, kind, said in (await connection.execute(present)).all()
+        if (index, kind) not in kept and (index, kind, said) not in still_said
+    ]
+    if gone:
+        entry = (table.c.step_index == bindparam("index"), table.c.kind == bindparam("of_kind"))
+        await connection.execute(delete(table).where(of_this, *entry), gone)
+
+
+def _row(found: Disagreement, rules: ReviewRules) -> dict[str, Any]:
+    return {
+        "trajectory_id": found.trajectory_id,
+        **_entry(found),
+        "strength": found.strength,
+        "said": _said(found),
+        "found_at_s": time.time(),
+        "found_by": json.dumps(encode(rules.of(found.kind))),
+    }
 
 
 def _entry(disagreement: Disagreement) -> dict[str, int | str]:
@@ -237,7 +247,7 @@ def _of_scorer(rows: Sequence[Row[Any, Any, Any, Any]], scorer: str) -> tuple[St
     return tuple(sorted(own, key=lambda score: score.step_index))
 
 
-def _resolved() -> ColumnElement[bool]:
+def _resolved(on_sqlite: bool) -> ColumnElement[bool]:
     """Some person has marked what the entry is about; where two people contradict each other, a third has, or
     they do not as much as when it was found."""
     table, scores, outcomes = tables.disagreements, tables.scores, tables.outcome_scores
@@ -245,7 +255,9 @@ def _resolved() -> ColumnElement[bool]:
     whole_people, whole_apart = _marks(outcomes, table.c.step_index == _WHOLE)
     of_people = table.c.kind == DisagreementKind.PEOPLE.value
     marked = steps_people + whole_people > case((of_people, 2), else_=0)
-    return or_(marked, and_(of_people, steps_apart + whole_apart < table.c.strength - 1e-9))
+    said = json_column(on_sqlite, type_coerce(table.c.said, JSON))
+    lower, upper = (said[(side, "score")].as_float() for side in (0, 1))
+    return or_(marked, and_(of_people, steps_apart + whole_apart < upper - lower - 1e-9))
 
 
 def _marks(marks: Table, about: ColumnElement[bool]) -> tuple[ScalarSelect[int], ScalarSelect[float]]:

@@ -19,7 +19,9 @@ from deskhand_flywheel.errors import InvalidQuery
 from deskhand_flywheel.tables import trajectories
 
 _TERM = re.compile(r'(-?)(?:"([^"]*)"|(\S+))')
-_WORD = re.compile(r"[^\W_]+")
+_LETTERS = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u036f])*")
+"""With the accents beside their letters: part of a word in FTS5's index, the end of one in PostgreSQL's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def tsquery(terms: tuple[Term, ...]) -> str:
     """In PostgreSQL's (https://www.postgresql.org/docs/current/datatype-textsearch.html#DATATYPE-TSQUERY)."""
 
     def one(term: Term) -> str:
-        phrase = " <-> ".join(term.words) + (":*" if term.begins else "")
+        phrase = " <-> ".join(_LETTERS.findall(" ".join(term.words))) + (":*" if term.begins else "")
         return f"({phrase})" if term.wanted else f"!({phrase})"
 
     return " & ".join(one(term) for term in terms)

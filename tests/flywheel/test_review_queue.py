@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from flywheel_episodes import make_end, make_start, make_step, make_trajectory, picture, write
+from flywheel_episodes import Urls, make_end, make_start, make_step, make_trajectory, picture, write
 from sqlalchemy import update
 
 from deskhand_flywheel import tables
@@ -23,6 +24,7 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import OutcomeScore, StepScore, TrajectoryFilter
 from deskhand_flywheel.upkeep import RetentionRule, collect
 from deskhand_flywheel.upkeep.retention import Drop
+from deskhand_flywheel.writer import GroupWriter, Write
 
 DATABASES = ("sqlite", "postgresql")
 RULES = read_review_rules({})
@@ -192,6 +194,46 @@ async def test_between_two_people_a_third_decides(store: Store, index: int | Non
     await store.mark("a", index, "bob", 0.9)
     assert await store.find_disagreements(RULES) == 0
     assert (await store.review_queue()).items == (await store.review_queue("resolved")).items == ()
+
+
+@pytest.mark.parametrize("weight", [0.9, 0.3])
+async def test_two_people_agree_more_than_they_did_whatever_their_kind_weighs(
+    store: Store, weight: float
+) -> None:
+    rules = read_review_rules({"people": {"weight": weight}})
+    await write(store, make_trajectory("a", end=make_end()))
+    await store.mark("a", 0, "ada", 1.0, "\0")
+    await store.mark("a", 0, "bob", 0.0)
+    assert await store.find_disagreements_of("a", rules) == 1
+    for score, waiting in ((0.05, 0), (0.75, 0), (0.0, 1)):
+        await store.mark("a", 0, "bob", score)
+        assert len((await store.review_queue()).items) == waiting
+
+
+async def test_of_two_that_find_at_once_neither_drops_what_the_other_found(
+    store: Store, urls: Urls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await write(store, make_trajectory("a", end=make_end()))
+    await store.add_scores(steps("prm:1", (0.1, 0.1, 0.1)))
+    meanwhile: list[asyncio.Task[int]] = []
+
+    async with await Store.open(urls.database, urls.blobs) as other:
+
+        async def judged() -> int:
+            await other.add_outcome_scores([outcome(0.0)])
+            return await other.find_disagreements_of("a", RULES, keep_standing=True)
+
+        async def submit(self: GroupWriter, write: Write[int]) -> int:
+            if self is store._writer and not meanwhile:  # pyright: ignore[reportPrivateUsage]
+                meanwhile.append(asyncio.create_task(judged()))
+                await asyncio.wait(meanwhile)
+            return await whole(self, write)
+
+        whole = GroupWriter.submit
+        monkeypatch.setattr(GroupWriter, "submit", submit)
+        await store.find_disagreements_of("a", RULES, keep_standing=True)
+    entries = {item.disagreement.kind.value for item in (await store.review_queue()).items}
+    assert len(entries) == await meanwhile[0] == 2
 
 
 async def test_newer_scores_change_the_queue(store: Store) -> None:

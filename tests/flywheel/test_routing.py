@@ -190,5 +190,6 @@ async def test_what_begins_like_a_held_out_task_is_not_trained_on(store: Store) 
 
 async def test_what_was_left_out_is_said_where_nothing_stays(store: Store) -> None:
     await write(store, episode("easy"))
-    with pytest.raises(EmptySelection, match="left out: 1 difficulty"):
+    with pytest.raises(EmptySelection, match="left out: 1 difficulty") as refused:
         await store.select_dataset("d", SelectionRule.ALL, sieve=Sieve(most_success=0.5), held_out=())
+    assert refused.value.left_out == {"difficulty": 1}

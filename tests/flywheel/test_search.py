@@ -87,6 +87,15 @@ async def test_an_episode_played_elsewhere_is_found_as_one_played_here(store: St
     assert await store.trajectory_ids(TrajectoryFilter(min_score=1.0, max_score=1.0)) == both
 
 
+@pytest.mark.parametrize("word", ["re\u0301sume\u0301", "Vie\u0323\u0302t", "か\u3099き\u3099"])
+async def test_words_with_marks_on_their_letters_are_found(store: Store, word: str) -> None:
+    await write(store, make_trajectory("marked", instruction=f"Open the {word} file"))
+    await write(store, make_trajectory("other", instruction="Open the other file"))
+    for query in (word, f'"the {word} file"', f"{word[:-1]}*", f"open {word}"):
+        assert await _found(store, query) == ["marked"]
+    assert await _found(store, f"file -{word}") == ["other"]
+
+
 @pytest.mark.parametrize("query", ["", "  ", '"', "-ada", "... !", '-"sign in" -x'])
 async def test_a_query_without_a_word_is_refused(library: Store, query: str) -> None:
     with pytest.raises(InvalidQuery, match="at least one word"):
@@ -97,6 +106,9 @@ def test_both_languages_say_the_same() -> None:
     terms = terms_of('log-in "sign  in" pass* -admin')
     assert fts5_query(terms) == 'said : (("log in" AND "sign in" AND "pass"*) NOT "admin")'
     assert tsquery(terms) == "(log <-> in) & (sign <-> in) & (pass:*) & !(admin)"
+    marked = terms_of("re\u0301sume\u0301*")
+    assert fts5_query(marked) == 'said : (("re\u0301sume\u0301"*))'
+    assert tsquery(marked) == "(re <-> sume:*)"
 
 
 async def test_what_is_dropped_is_not_found(library: Store) -> None:

@@ -42,12 +42,13 @@ async def export_trajectories(
     Raises:
         UnknownFormat: no such format.
         ExchangeExtraMissing: a package it needs is not installed.
-        FolderTaken: the folder holds something.
+        FolderTaken: the folder holds something, or is the one that this process works in.
         UnknownTrajectory, MissingBlob, CorruptBlob: something of an episode is not in the store, or damaged;
             no folder is left.
     """
     chosen = format_named(format)
     trajectory_ids = [*dict.fromkeys(trajectory_ids)]
+    folder = await asyncio.to_thread(folder.resolve)
     staging = await asyncio.to_thread(_staging, folder)
     steps = 0
     try:
@@ -94,6 +95,8 @@ async def _to_its_end(work: Callable[P, None], *args: P.args, **more: P.kwargs) 
 def _staging(folder: Path) -> Path:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FolderTaken(f"{folder} is there already: name a new folder")
+    if folder == Path.cwd():  # who stands in it would go on standing in the one that was replaced
+        raise FolderTaken(f"{folder} is the folder you are in, which would be replaced: name a new folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     return Path(mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
 

@@ -49,6 +49,7 @@ from deskhand_flywheel.exchange.records import (
     read_number,
 )
 from deskhand_flywheel.exchange.types import Add, Format, Guidance, Recorded
+from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.records import decode, encode_action
 from deskhand_sandbox.dialects import read as read_dialect
 from deskhand_sandbox.dialects import usual_frame, write_all
@@ -258,7 +259,7 @@ def _read_foreign(folder: Path, guidance: Guidance) -> ForeignEpisode:
             "lies in no folder, whose name would say which example it is of: pack the folder, not its files",
         )
     return ForeignEpisode(
-        task_id=f"osworld/{example}",
+        task_id=f"osworld/{column_text(str(example))}",
         instruction=str(about.get("instruction") or ""),
         turns=turns,
         final=screen,

@@ -14,6 +14,7 @@ from PIL import Image as PilImage
 from deskhand_agent.types import Step, Trajectory
 from deskhand_flywheel.blobs import digest_of
 from deskhand_flywheel.errors import DamagedInput
+from deskhand_flywheel.parts import column_text
 from deskhand_sandbox.pictures import Format as PictureFormat
 from deskhand_sandbox.pictures import as_image
 from deskhand_sandbox.types import Image
@@ -124,9 +125,12 @@ def read_bytes(path: Path, root: Path) -> bytes:
     Raises:
         DamagedInput: it is not there, cannot be read, or lies outside of what is imported.
     """
-    if not path.resolve().is_relative_to(root.resolve()):
-        raise DamagedInput(str(path), "names a file outside of the folder that is imported")
     try:
+        if not path.resolve().is_relative_to(root.resolve()):
+            raise DamagedInput(str(path), "names a file outside of the folder that is imported")
         return path.read_bytes()
+    except ValueError as error:
+        place = column_text(str(path))
+        raise DamagedInput(place, "holds a NUL or half a surrogate pair: no file's name can") from error
     except OSError as error:
         raise DamagedInput(str(path), f"cannot be read: {error.strerror or error}") from error

@@ -56,6 +56,7 @@ from deskhand_flywheel.exchange.records import (
     read_number,
 )
 from deskhand_flywheel.exchange.types import Add, Format, Guidance, Recorded
+from deskhand_flywheel.parts import column_text
 from deskhand_sandbox.dialects import read as read_dialect
 from deskhand_sandbox.dialects import usual_frame, write_all
 from deskhand_sandbox.errors import InvalidAction
@@ -283,7 +284,7 @@ def _instruction(told: Sequence[str]) -> str:
 def _task_name(name: JsonValue, instruction: str) -> str:
     """What the file calls the conversation; drawn from what is to be done where it has no name."""
     if isinstance(name, str | int) and name != "":
-        return str(name)
+        return column_text(str(name))
     return blake3(instruction.encode(errors="surrogatepass")).hexdigest()[:12]
 
 

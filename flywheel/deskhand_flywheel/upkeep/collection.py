@@ -19,6 +19,7 @@ from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.upkeep.citations import cited_blobs
 from deskhand_flywheel.upkeep.findings import Progress, quiet
+from deskhand_flywheel.upkeep.fsck import SETTLE_S
 from deskhand_flywheel.upkeep.retention import Keepers, RetentionRule, may_go
 from deskhand_flywheel.writer import WRITERS_LOCK
 
@@ -35,6 +36,7 @@ class Collected:
     kept: tuple[tuple[str, int], ...]
     """Trajectories that the rule lets go and something cites: by what, and how many."""
     blobs: int
+    """Parts of some that killed processes left included."""
     bytes: int
 
 
@@ -78,15 +80,19 @@ async def collect(
     if apply:
         ids = await _drop(store, rule, ids, keepers, progress)
     orphans = await _orphans(store, rule, () if apply else ids)
+    # nothing condemns these: whatever the rule says, one that is still written stays
+    staged = await store.blobs.staged(max(rule.orphans_after_hours * 3600, SETTLE_S))
     if apply:
         orphans = await _delete(store, orphans, progress)
+        await store.blobs.drop_staged(staged)
+    gone = [*orphans, *staged]
     return Collected(
         applied=apply,
         trajectories=tuple(ids),
         steps=steps,
         kept=tuple(kept),
-        blobs=len(orphans),
-        bytes=sum(blob.size for blob in orphans),
+        blobs=len(gone),
+        bytes=sum(blob.size for blob in gone),
     )
 
 

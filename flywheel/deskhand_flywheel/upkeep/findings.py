@@ -41,7 +41,7 @@ class FindingKind(StrEnum):
     CHANGED_BLOB = "changed_blob"
     """Its bytes have another digest, and are not just cut short."""
     ORPHANED_BLOB = "orphaned_blob"
-    """It is stored, and nothing cites it."""
+    """It is stored, and nothing cites it; or a part of it is, which a killed process left."""
 
     @property
     def harmless(self) -> bool:
@@ -55,7 +55,7 @@ class Finding:
 
     kind: FindingKind
     subject: str
-    """Digest of the blob, id of the trajectory or policy; "" for the database."""
+    """Digest of the blob, name of a part of one, id of the trajectory or policy; "" for the database."""
     detail: str
     """In words."""
     done: str = ""
@@ -73,7 +73,7 @@ class Report:
     policies: int
     blobs: int
     bytes: int
-    """Of all blobs, damaged and orphaned ones included."""
+    """Of all blobs, damaged and orphaned ones and parts included."""
     findings: tuple[Finding, ...] = field(default=())
 
     @property

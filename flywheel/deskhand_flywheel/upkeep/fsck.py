@@ -26,7 +26,7 @@ from deskhand_flywheel.upkeep.findings import Finding, FindingKind, Progress, Re
 from deskhand_flywheel.upkeep.rows import RowsRead, read_rows
 
 SETTLE_S = 3600.0
-"""A blob younger than this may still get its row, a trajectory silent for less its end."""
+"""A blob younger than this may still get its row or its end, a trajectory silent for less its end."""
 _AT_ONCE = 4
 _SAID = {Damage.CUT_SHORT: "end too early", Damage.CHANGED: "have another digest"}
 _KINDS = {Damage.CUT_SHORT: FindingKind.TRUNCATED_BLOB, Damage.CHANGED: FindingKind.CHANGED_BLOB}
@@ -79,7 +79,8 @@ class _Stored:
 
 async def _read_blobs(store: Store, read: RowsRead, settle_s: float, progress: Progress) -> _Stored:
     listed = [blob async for batch in store.blobs.stored() for blob in batch]
-    found = _Stored(blobs=len(listed), bytes=sum(blob.size for blob in listed))
+    staged = await store.blobs.staged(settle_s)
+    found = _Stored(blobs=len(listed), bytes=sum(blob.size for blob in (*listed, *staged)))
     # after the listing: what was stored and cited between the two is not an orphan
     maybe_cited = await cited_blobs(store.database)
     old = time.time() - settle_s
@@ -95,6 +96,14 @@ async def _read_blobs(store: Store, read: RowsRead, settle_s: float, progress: P
                 kind = FindingKind.ORPHANED_BLOB
                 found.findings.append(Finding(kind=kind, subject=blob.digest, detail=detail))
         progress("blobs", min(begin + _AT_ONCE, len(listed)), len(listed))
+    found.findings += [
+        Finding(
+            kind=FindingKind.ORPHANED_BLOB,
+            subject=each.digest,
+            detail=f"a write that did not end left its {each.size} bytes",
+        )
+        for each in staged
+    ]
     there = {bytes.fromhex(blob.digest) for blob in listed}
     found.findings += [
         Finding(kind=FindingKind.MISSING_BLOB, subject=digest, detail="it is not stored")

@@ -39,7 +39,7 @@ class RetentionRule:
     drop: tuple[Drop, ...] = ()
     """A trajectory goes when any of these matches it, unless something cites it."""
     orphans_after_hours: float = 24.0
-    """Blobs that nothing cites go when they are older than this."""
+    """Blobs that nothing cites, and parts that killed processes left, go when they are older than this."""
 
 
 def retention_rule(data: object) -> RetentionRule:

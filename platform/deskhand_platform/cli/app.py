@@ -146,6 +146,12 @@ def main() -> None:
             raise
         complain((str(error) or type(error).__name__) + advice(error))
         sys.exit(status_of(error))
+    except UnicodeEncodeError:
+        odd = next((word for word in sys.argv[1:] if word.encode(errors="ignore").decode() != word), None)
+        if odd is None:
+            raise
+        complain(f"{odd!r} is no UTF-8, as all but names of files has to be")
+        sys.exit(2)
     except KeyboardInterrupt:
         complain("stopped")
         sys.exit(130)

@@ -25,6 +25,6 @@ def read_yaml(text: str) -> object:
     try:
         # a SafeLoader, which builds plain values alone
         return yaml.load(text, Loader=_Loader)
-    except ValueError as error:
-        # of what looks like a date and is none
+    except (ValueError, RecursionError) as error:
+        # of what looks like a date and is none, and of brackets nested too deeply
         raise yaml.YAMLError(str(error)) from error

@@ -48,7 +48,7 @@ class Exchanging(Connection):
                 episodes, as for `trajectories`.
 
         Raises:
-            FileExistsError: the folder holds something.
+            FileExistsError: the folder holds something, or is the one that this process works in.
             BrokenOff: something of an episode is lost or damaged; says what.
         """
         with _staging(folder) as (archive, files):
@@ -80,7 +80,7 @@ class Exchanging(Connection):
             folder: to be made, whole or not at all; must not be there, or be empty.
 
         Raises:
-            FileExistsError: the folder holds something.
+            FileExistsError: the folder holds something, or is the one that this process works in.
             BrokenOff: a file is lost or damaged; says which.
         """
         with _staging(folder) as (archive, files):
@@ -225,6 +225,10 @@ def _staging(folder: Path) -> Generator[tuple[Path, Path]]:
     """Where the archive comes, and an empty folder for its files; both are gone at the block's end."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(f"{folder} is there already: name a new folder")
+    if folder.resolve() == Path.cwd():
+        raise FileExistsError(
+            f"{folder} is the folder you are in, which would be replaced: name a new folder"
+        )
     folder.parent.mkdir(parents=True, exist_ok=True)
     staging = Path(mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:

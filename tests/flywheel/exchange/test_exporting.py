@@ -1,4 +1,4 @@
-"""What an export that is cancelled leaves."""
+"""What an export that is cancelled leaves, and where one goes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from flywheel_episodes import make_end, make_trajectory, write
 
+from deskhand_flywheel.errors import FolderTaken
 from deskhand_flywheel.exchange import Recorded, export_trajectories
 from deskhand_flywheel.exchange.types import Add, Format
 from deskhand_flywheel.store import Store
@@ -49,3 +50,18 @@ async def test_a_cancelled_export_waits_for_what_is_being_written_and_leaves_not
         await exporting
     assert ended.is_set()
     assert {path.name for path in tmp_path.iterdir()} == there
+
+
+async def test_an_export_takes_the_place_of_an_empty_folder_but_not_of_the_one_one_is_in(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await write(store, make_trajectory("one", end=make_end()))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to("empty")
+    monkeypatch.chdir(tmp_path / "empty")
+    with pytest.raises(FolderTaken, match="the folder you are in"):
+        await export_trajectories(store, ["one"], Path(), "ui-tars")
+    assert list((tmp_path / "empty").iterdir()) == []
+    monkeypatch.chdir(tmp_path)
+    await export_trajectories(store, ["one"], Path("link"), "ui-tars")
+    assert (tmp_path / "empty" / "conversations.jsonl").is_file() and (tmp_path / "link").is_symlink()

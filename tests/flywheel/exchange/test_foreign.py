@@ -133,6 +133,7 @@ async def test_without_the_first_screen_the_first_turn_is_left_out(store: Store,
     [
         ({"screenshot_file": "step_9.png"}, "step_9.png", "No such file"),
         ({"screenshot_file": "../../../secret.png"}, "secret.png", "outside"),
+        ({"screenshot_file": "\0.png"}, "\\x00.png", "half a surrogate pair"),
         ({"screenshot_file": 3}, "line 6", "not a name"),
         ({"screenshot_file": "traj.jsonl"}, "traj.jsonl", "not a picture"),
         ({"reward": "much"}, "line 6", "reward is 'much'"),
@@ -254,12 +255,28 @@ async def test_what_the_user_said_to_a_question_of_a_foreign_conversation(
     assert [step.answer for step in episode.steps] == ["The whole milk.", None]
 
 
+@pytest.mark.parametrize("format", ["osworld", "ui-tars"])
+async def test_an_id_that_no_database_holds_is_told_escaped(
+    store: Store, tmp_path: Path, format: str
+) -> None:
+    if format == "osworld":
+        run = osworld_run(tmp_path / "in" / "os" / "a", RUN, result="1")
+        (run / "a.json").write_text(json.dumps({"id": "\ud800\0", "instruction": "Save it."}))
+    else:
+        lines = json.dumps([conversation(tmp_path / "in", id="\ud800\0")])
+        (tmp_path / "in" / "conversations.json").write_text(lines)
+    _, (episode,) = await imported(store, tmp_path / "in")
+    assert episode.start.task.id == rf"{format}/\ud800\x00"
+
+
 @pytest.mark.parametrize(
     ("changes", "place", "said"),
     [
         ({"images": ["0.png"]}, "message 6", "2 pictures were shown"),
         ({"images": "0.png"}, "line 2", "images is missing"),
         ({"images": ["0.png", "7.png"]}, "7.png", "No such file"),
+        ({"images": ["0.png", "\0.png"]}, "\\x00.png", "half a surrogate pair"),
+        ({"images": ["0.png", "\ud800.png"]}, "\\ud800.png", "half a surrogate pair"),
         ({"images": ["0.png", 7]}, "line 2", "not the name of a file"),
         ({"conversations": []}, "line 2", "no reply"),
         ({"conversations": [{"from": "human", "value": 3}]}, "line 2, message 1", "expected from"),

@@ -61,6 +61,39 @@ async def test_the_default_rule_drops_no_trajectory_and_young_blobs_stay(store: 
     assert (done.trajectories, done.blobs) == ((), 0)
 
 
+_PUT = """
+import asyncio, sys
+from deskhand_flywheel.blobs import BlobStore
+from pathlib import Path
+
+asyncio.run(BlobStore(sys.argv[1]).put_file(Path(sys.argv[2])))
+"""
+
+
+async def test_parts_that_killed_writers_left_go_when_they_are_old(
+    store: Store, urls: Urls, tmp_path: Path
+) -> None:
+    await store.blobs.put(b"whole")
+    with (tmp_path / "weights").open("wb") as file:
+        file.truncate(1 << 28)
+    writer = subprocess.Popen([sys.executable, "-c", _PUT, urls.blobs, tmp_path / "weights"])
+    folder = urls.folder / "blobs"
+    while not (left := [*folder.glob("*/*#*")]):
+        assert writer.poll() is None
+        time.sleep(0.001)
+    writer.kill()
+    assert writer.wait() != 0
+    # it may still be written, by all that anybody else knows
+    assert (await collect(store, EVERYTHING, apply=True)).blobs == 1 and left[0].exists()
+    os.utime(left[0], (0, time.time() - 2 * 86400))
+    size = left[0].stat().st_size
+    for apply in (False, True):
+        assert left[0].exists()
+        done = await collect(store, RetentionRule(), apply=apply)
+        assert (done.blobs, done.bytes) == (1, size)
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
+
+
 async def _held_for(store: Store, trajectory_id: str, days: float) -> None:
     """As if it had come so long ago."""
     table = tables.trajectories

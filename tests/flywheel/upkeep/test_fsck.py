@@ -143,6 +143,19 @@ async def test_orphans_are_found_when_they_are_old_and_never_dropped(filled: Sto
     assert await filled.blobs.get(orphan) == b"nobody's"
 
 
+async def test_a_part_that_a_killed_writer_left_is_found_when_it_is_old(filled: Store, urls: Urls) -> None:
+    left = Path(f"{_blob(urls, picture(0).digest)}#1")
+    left.write_bytes(b"half")
+    assert (await fsck(filled)).findings == ()
+    os.utime(left, (0, 0))
+    before, report = await fsck(filled, settle_s=float("inf")), await fsck(filled, repair=True)
+    assert before.findings == ()
+    assert _found(report) == {(FindingKind.ORPHANED_BLOB, left.name)} and report.ok
+    assert "left its 4 bytes" in report.findings[0].detail
+    assert (report.blobs, report.bytes) == (before.blobs, before.bytes + 4)
+    assert left.exists()
+
+
 async def test_a_trajectory_whose_process_died_is_closed_as_cancelled(store: Store) -> None:
     steps = (make_step(0), make_step(1))
     await write(store, make_trajectory("dead", steps=steps))

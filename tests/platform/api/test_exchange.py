@@ -209,8 +209,12 @@ async def test_from_one_platform_to_another(
 
 
 async def test_the_client_that_blocks(
-    here: tuple[Services, AsyncDeskhand], record_episode: Record, tmp_path: Path
+    here: tuple[Services, AsyncDeskhand],
+    record_episode: Record,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    (tmp_path / "empty").mkdir()
     services, client = here
     id = await record_episode(services.store)
     url, token = str(client._http.base_url), client._http.headers["Authorization"].split()[1]
@@ -220,6 +224,9 @@ async def test_the_client_that_blocks(
             blocking.export_trajectories(tmp_path / "out", "ui-tars", ids=[id])
             with pytest.raises(FileExistsError):
                 blocking.export_trajectories(tmp_path / "out", "ui-tars")
+            monkeypatch.chdir(tmp_path / "empty")
+            with pytest.raises(FileExistsError, match="the folder you are in"):
+                blocking.export_trajectories(Path(), "ui-tars")
             done = blocking.import_trajectories(tmp_path / "out", "ui-tars")
             return done.added, done.present
 

@@ -49,6 +49,20 @@ async def test_episodes_are_routed_previewed_and_traced(
     assert chosen == {"trajectories": 2, "by_outcome": {"success": 1, "failure": 1, "none": 0}}
 
 
+async def test_a_route_that_takes_nothing_says_what_it_left_out(
+    client: httpx.AsyncClient, store: Store, record_episode: Any
+) -> None:
+    await record_episode(store)
+    order = {
+        "name": "mine",
+        "rules": "sft: null\nrejected: null\npool: {least_success: 0, most_success: 0.5}",
+    }
+    (preview,) = (await client.post("/v1/datasets/preview", json=order)).json()
+    (made,) = (await client.post("/v1/datasets", json=order)).json()
+    assert (made["dataset"], made["trajectories"], made["left_out"]) == ("mine/pool", 0, {"difficulty": 1})
+    assert made == preview and (await client.get("/v1/datasets")).json() == []
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "field"),
     [

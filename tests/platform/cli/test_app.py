@@ -75,6 +75,13 @@ def process(home: Path, *arguments: str, **environment: str) -> subprocess.Compl
         (["flywheel", "export", "{home}/out", "--dataset", "nothing@1"], 2, "dataset 'nothing'"),
         (["flywheel", "export", "{home}/out", "--dataset", "sft@one"], 2, "NAME@VERSION"),
         (["flywheel", "export", "{home}/out", "--label", "run"], 2, "name=value"),
+        (["flywheel", "export", "{home}/out", "--id", "\udcff"], 2, r"'\udcff' is no UTF-8"),
+        (["flywheel", "export", "{home}/out", "--dataset", "\udcff"], 2, r"'\udcff' is no UTF-8"),
+        (["flywheel", "datasets", "\udcff"], 2, r"'\udcff' is no UTF-8"),
+        (["flywheel", "lineage", "\udcff"], 2, r"'\udcff' is no UTF-8"),
+        (["flywheel", "agreement", "--source", "\udcff"], 2, r"'\udcff' is no UTF-8"),
+        (["trajectories", "show", "\udcff"], 2, r"'\udcff' is no UTF-8"),
+        (["trajectories", "list", "--text", "\udcff"], 2, r"'\udcff' is no UTF-8"),
         (["flywheel", "export", "{home}/out", "--id", "nothing"], 2, "no trajectory 'nothing'"),
         (
             ["flywheel", "gc", "--rule", "{home}/nothing.yaml"],

@@ -63,7 +63,7 @@ def test_out_of_one_home_into_another_and_traced(tmp_path: Path, deskhand: Any) 
     assert [line.split() for line in routed.splitlines()[1:]] == [
         ["in/sft@1", "sft", "3"],
         ["in/rejected", "continued_pretraining", "0"],
-        ["in/pool", "rl_pool", "0"],
+        ["in/pool", "rl_pool", "0", "3", "difficulty"],
     ]
 
     drawn = deskhand("one", "flywheel", "lineage", policy).splitlines()

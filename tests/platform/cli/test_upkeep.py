@@ -65,7 +65,7 @@ async def test_garbage_is_collected_only_when_told_to_and_not_under_a_run(
     assert (await beside("flywheel", "fsck")).status == 0
 
 
-@pytest.mark.parametrize("text", ["drop: 7", "- a", "drop: [", ""])
+@pytest.mark.parametrize("text", ["drop: 7", "- a", "drop: [", "drop: " + "[" * 5000, ""])
 def test_a_rule_that_cannot_be_read_is_a_usage_error(
     settings: Settings, deskhand: Callable[..., Any], text: str
 ) -> None:

@@ -37,4 +37,4 @@ def draw_reliability(found: Mapping[str, Quality], title: str, path: Path) -> No
     axes.grid(visible=True, alpha=0.3)
     axes.legend(loc="upper left", fontsize="small")
     path.parent.mkdir(parents=True, exist_ok=True)
-    plot.savefig(path)
+    plot.savefig(path, format="png")  # whatever it is called

@@ -86,9 +86,10 @@ async def route_episodes(have: Have, body: RouteOrder) -> list[RoutedModel]:
         try:
             with _task_named():
                 made = await have.store.select_dataset(name, route.rule, _chosen(body), sieve=route.sieve)
-        except EmptySelection:
+        except EmptySelection as error:
+            left_out = dict(error.left_out)
             found.append(
-                RoutedModel(dataset=name, kind=route.rule.kind, trajectories=0, left_out={}, sample=[])
+                RoutedModel(dataset=name, kind=route.rule.kind, trajectories=0, left_out=left_out, sample=[])
             )
             continue
         found.append(
