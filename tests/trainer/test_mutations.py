@@ -138,8 +138,9 @@ MUTATIONS = {
         "(ratio > 1.0 + clip.high) & (advantages > 0)",
         "(ratio > 1.0 + clip.high)",
     ),
-    "turn_ppo product": ("losses", "delta.sum(-1).exp(), torch", "delta.mean(-1).exp(), torch"),
-    "turn_ppo geometric": ("losses", "(delta.sum(-1) / lengths).exp()", "delta.mean(-1).exp()"),
+    "turn_ppo product": ("losses", "_ratio(delta.sum(-1)), torch", "_ratio(delta.mean(-1)), torch"),
+    "turn_ppo geometric": ("losses", "_ratio(delta.sum(-1) / lengths)", "_ratio(delta.mean(-1))"),
+    "ratios are bounded": ("losses", "clamp(min=0)", "clamp(min=0, max=0)"),
     "delta is masked first": (
         "losses",
         "torch.where(mask, logprobs - old_logprobs, 0.0)",
