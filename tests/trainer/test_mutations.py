@@ -82,6 +82,7 @@ MUTATIONS = {
     "warmed_up": ("self_imitation", "0.5 * (1 - math.cos", "0.5 * (1 + math.cos"),
     "imitated above what is usual": ("self_imitation", "if episode.outcome > middle", "if True"),
     "gains": ("information", "after - before for before, after", "before - after for before, after"),
+    "replayed goes on with who is next": ("replay", "waiting[last.task_id] = left - 1", "pass"),
     "successes make room": ("replay", "[-self.size :]", "[: self.size]"),
     "shares": ("curriculum", "records[task].success <= high", "records[task].success >= high"),
     "shares of what is out of reach": ("curriculum", "low <= records[task]", "0.0 <= records[task]"),

@@ -331,6 +331,7 @@ async def test_what_is_replayed_and_how_tasks_went_outlive_a_death(
 
 async def test_rollouts_act_on_near_misses_where_those_have_a_price(
     store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    assert again.successes.waiting == loop.successes.waiting
 ) -> None:
     told = setting(
         store, spot, tiny, tmp_path / "run", iterations=1, episodes_per_iteration=8, validation_episodes=2,
