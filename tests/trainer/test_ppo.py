@@ -331,6 +331,7 @@ async def test_what_is_replayed_and_how_tasks_went_outlive_a_death(
     await again.train()
     assert again.cursor == loop.cursor
     assert again.successes.of_task == loop.successes.of_task
+    assert again.successes.waiting == loop.successes.waiting
     assert all(len(e.conduct) == len(e.samples) for e in loop.successes.of_task[SPOT])
     for iteration in [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]:
         parts = [float(str(iteration[f"reward_{name}"])) for name in ("void", "repetition", "length")]
@@ -339,14 +340,13 @@ async def test_what_is_replayed_and_how_tasks_went_outlive_a_death(
 
 async def test_rollouts_act_on_near_misses_where_those_have_a_price(
     store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    assert again.successes.waiting == loop.successes.waiting
 ) -> None:
     told = setting(
         store, spot, tiny, tmp_path / "run", iterations=1, episodes_per_iteration=8, validation_episodes=2,
         shaping=ShapingConfig(format=0.1), value_pretraining=ValuePretrainingConfig(enabled=False),
     )  # fmt: skip
     refuse_unpayable(told.config, None)
-    for imitates in ({"algorithm": "rejection"}, {"self_imitation": 4}):
+    for imitates in ({"algorithm": "rejection", "keep_spread": 0.5}, {"self_imitation": 4}):
         with pytest.raises(RunRefused, match=r"field 'shaping\.format'"):
             refuse_unpayable(replace(told.config, **imitates), None)
     loop = PpoLoop(told)

@@ -211,7 +211,7 @@ def test_fields_that_do_not_go_together_are_refused(told: dict[str, object], why
         ({}, True, True),
         ({}, False, False),
         ({"algorithm": "reinforce"}, False, False),
-        ({"advantage": "grpo"}, False, False),
+        ({"advantage": "grpo", "normalisation": "none"}, False, False),
     ],
 )
 def test_the_store_is_read_where_a_critic_is_fitted_to_it(
