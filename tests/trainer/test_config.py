@@ -111,6 +111,15 @@ def test_reads_every_kind_of_field() -> None:
             {"algorithm": "cloning", "self_imitation": 4},
             r"self_imitation: .* cloning .*: leave self_imitation out",
         ),
+        ({"curate": True, "success_band": [0.0, 1.0]}, r"curate and success_band .*: leave one of them out"),
+        (
+            {"advantage": "grpo", "normalisation": "none", "episode_weight": 0.5},
+            r"episode_weight: .* 'grpo' .* set advantage=step_episode",
+        ),
+        *(
+            ({"advantage": each}, rf"normalisation: .* '{each}' .*: set normalisation=none")
+            for each in ("grpo", "rloo", "step_episode")
+        ),
     ],
 )
 def test_mistakes_are_named(given: dict[str, Any], message: str) -> None:
@@ -118,13 +127,54 @@ def test_mistakes_are_named(given: dict[str, Any], message: str) -> None:
         parse_config(PpoConfig, given)
 
 
+BESIDE_THE_OUTCOME = [
+    ("process_weight", 0.1),
+    ("environment_weight", 1.0),
+    ("information_weight", 1.0),
+    ("gate", 0.5),
+    ("shaping", {"void": 0.1}),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *BESIDE_THE_OUTCOME,
+        ("skip_void", True),
+        ("skip_overlong", True),
+        ("keep_spread", 0.25),
+        ("entropy_quantile", 0.2),
+        ("covariance_clip", 0.01),
+        ("entropy_smoothing", 1.0),
+        ("importance_cap", 2.0),
+    ],
+)
+def test_what_becomes_of_the_policys_own_turns_is_refused_where_others_are_cloned(
+    name: str, value: Any
+) -> None:
+    with pytest.raises(ConfigError, match=f"{name}: .* and cloning .*: leave {name} out") as refused:
+        parse_config(PpoConfig, {"algorithm": "cloning", name: value})
+    assert refused.value.field == name
+    parse_config(PpoConfig, {name: value})
+
+
+@pytest.mark.parametrize(("name", "value"), BESIDE_THE_OUTCOME)
+def test_rejection_takes_rewards_beside_the_outcome_where_something_goes_by_them(
+    name: str, value: Any
+) -> None:
+    told = {"algorithm": "rejection", name: value}
+    with pytest.raises(ConfigError, match=f"{name}: rejection imitates .* leave {name} out, or set keep_sp"):
+        parse_config(PpoConfig, told)
+    parse_config(PpoConfig, {**told, "keep_spread": 0.25})
+
+
 @pytest.mark.parametrize(
     "changes",
     [
         {"gamma": 1.0, "shaping": {"void": 0.1}},
         {"advantage": "bilevel", "shaping": {"void": 0.1}},
-        {"advantage": "grpo", "shaping": {"void": 0.1}},
-        {"algorithm": "rejection", "shaping": {"void": 0.1}},
+        {"advantage": "grpo", "normalisation": "none", "shaping": {"void": 0.1}},
+        {"algorithm": "rejection", "keep_spread": 0.5, "shaping": {"void": 0.1}},
         {"process_form": "potential"},
         {"shaping": {"free_tokens": 8}},
     ],

@@ -439,8 +439,8 @@ async def test_single_replies_come_before_whole_episodes(
 ) -> None:
     shown = await demonstrate(store, spot, spot_oracle, 3)
     loop = make(
-        advantage="grpo", ratio="token", group_size=4, iterations=3, minutes=0.0, evaluate_every=9,
-        curriculum=CurriculumConfig(format=1, single_step=1), turn_limits=(1,),
+        advantage="grpo", normalisation="none", ratio="token", group_size=4, iterations=3, minutes=0.0,
+        evaluate_every=9, curriculum=CurriculumConfig(format=1, single_step=1), turn_limits=(1,),
     )  # fmt: skip
     learned: list[tuple[set[str], bool]] = []
     gathered = loop.gather.iteration

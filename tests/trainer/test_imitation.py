@@ -93,7 +93,7 @@ def test_a_replayed_success_is_learned_by_what_it_earned_in_each_slot(an_episode
         for group in "gh"
         for n in range(2)
     ]
-    mixed, _ = replayed(failed, Successes(size=8).stored([old]))
+    mixed, _ = replayed(failed, Successes(size=8).stored([old]), newest=8)
     assert learned(mixed) == {"old": [(1.0, 1.0)] * 4}
     now = replace(played(an_episode, "now", 1.0, success=True), group_id="i")
     assert learned([*mixed, now]) == {"old": [(1.0, 1.0)] * 4, "now": [(1.0, 1.0)] * 2}

@@ -15,6 +15,7 @@ from deskhand_agent.types import StopReason
 from deskhand_sandbox.pictures import encoded
 from deskhand_trainer.batches import Batch, prepare
 from deskhand_trainer.chain import STEP, chain_episodes
+from deskhand_trainer.choices import BY_GROUP
 from deskhand_trainer.clipping_bias import ClippingBias
 from deskhand_trainer.config import PpoConfig, parse_config
 from deskhand_trainer.errors import TrainingDiverged
@@ -296,6 +297,34 @@ def test_to_fail_first_is_worth_nothing(config: PpoConfig) -> None:
     assert earned["mended", 0] == pytest.approx(earned["wrong", 0])
     assert earned["mended", 1] > 0 > earned["wrong", 1]
     assert dict(batch.reward_parts) == pytest.approx({"outcome": 0.7, "progress": 3.0})
+
+
+@pytest.mark.parametrize("normalisation", ["none", "group"])
+@pytest.mark.parametrize("advantage", BY_GROUP)
+def test_a_group_that_all_went_alike_has_no_advantage_whatever_became_of_others(
+    advantage: Any, normalisation: Any
+) -> None:
+    of_groups = {
+        "differ": [attempts_at("won", 1.0, [0] * 2), attempts_at("lost", 0.0, [0] * 8)],
+        "failed": [attempts_at(f"failed{turns}", 0.0, [0] * turns) for turns in (5, 3)],
+        "won": [attempts_at(f"won{i}", 1.0, [0] * 3) for i in range(2)],
+        "one": [attempts_at("one", 0.0, [0] * 4)],
+    }
+    episodes = [replace(e, group_id=group) for group, members in of_groups.items() for e in members]
+    config = replace(BASE, advantage=advantage, normalisation=normalisation, ratio="token")
+    samples = prepare(episodes, TabularActorCritic(states=1, tokens=2, reply_length=2), config).samples
+    taught = {s.trajectory_id for s in samples if any(s.advantage)}
+    assert taught == {"won", "lost"}
+
+
+def test_an_episode_counts_beside_its_turns_as_it_is_weighed() -> None:
+    config = replace(BASE, advantage="step_episode", normalisation="none", ratio="token")
+    pair = [attempts_at("won", 1.0, [0] * 2), attempts_at("lost", 0.0, [0] * 2)]
+    for weight in (0.0, 1.0, 3.0):
+        told = replace(config, episode_weight=weight)
+        samples = prepare(pair, TabularActorCritic(states=1, tokens=2, reply_length=2), told).samples
+        gain = 1.0 + weight
+        assert [s.advantage[0] for s in samples] == pytest.approx([gain, gain, -gain, -gain])
 
 
 @pytest.mark.parametrize("advantage", ["grpo", "rloo"])
@@ -586,9 +615,11 @@ def test_of_returns_all_alike_the_critic_alone_learns(name: str) -> None:
     assert any(any(s.advantage) for s in dealt)
 
 
-@pytest.mark.parametrize("advantage", ["grpo", "turn"])
-def test_where_all_went_alike_the_policy_stays_whatever_momentum_it_has(advantage: Any) -> None:
-    config = replace(BASE, advantage=advantage, group_size=4, gamma=1.0)
+@pytest.mark.parametrize(("advantage", "normalisation"), [("grpo", "none"), ("turn", "batch")])
+def test_where_all_went_alike_the_policy_stays_whatever_momentum_it_has(
+    advantage: Any, normalisation: Any
+) -> None:
+    config = replace(BASE, advantage=advantage, normalisation=normalisation, group_size=4, gamma=1.0)
     learner = Learner(model := fresh(), config)
     moved = learner.update(batch_for(config).samples, lr=0.05)
     before = model.logits.detach().clone()
@@ -776,9 +807,9 @@ def learned_from(
     ("changed", "alone"),
     [
         ({}, False),
-        ({"advantage": "grpo"}, True),
+        ({"advantage": "grpo", "normalisation": "none"}, True),
         ({"advantage": "return", "entropy_coef": 0.01}, False),
-        ({"advantage": "rloo", "kl_coef": 0.1}, False),
+        ({"advantage": "rloo", "normalisation": "none", "kl_coef": 0.1}, False),
         ({"algorithm": "rejection"}, True),
     ],
 )

@@ -279,6 +279,22 @@ def test_truncated_importance_is_one_where_engine_and_trainer_agree() -> None:
 
 
 @pytest.mark.parametrize("ratio", ["token", *RATIOS])
+@pytest.mark.parametrize("a", [1.0, 0.0, -1.0])
+def test_a_reply_that_grew_beyond_measure_leaves_finite_numbers(ratio: str, a: float) -> None:
+    new, old, mask = leaf(torch.zeros(1, 2)), torch.full((1, 2), -120.0), torch.ones(1, 2).bool()
+    if ratio == "token":
+        terms = token_ppo(new, old, torch.full((1, 2), a), mask, **CLIP)
+    else:
+        terms = turn_ppo(new, old, torch.tensor([a]), mask, ratio=ratio, **CLIP)  # type: ignore[arg-type]
+    assert terms.ratio.square().isfinite().all() and (terms.ratio > 1e17).all()
+    loss = terms.loss.mean()
+    assert loss.item() == pytest.approx(-1.28 * a) if a >= 0 else math.isfinite(loss.item())
+    slope = grad(loss, new)
+    assert slope.norm().isfinite() and (slope > 0).all().item() is (a < 0)  # what is bad is still pushed down
+    assert terms.clipped_mass.isfinite().all()
+
+
+@pytest.mark.parametrize("ratio", ["token", *RATIOS])
 def test_clipped_mass_is_the_gradient_that_the_clip_took(ratio: str) -> None:
     new, old, a, mask, _ = batch(3)
     x = leaf(old + 3 * (new - old))

@@ -210,19 +210,27 @@ async def test_the_critic_is_fitted_to_stored_successes_too_where_it_is_told_to(
     async def choose(chosen: TrajectoryFilter) -> list[str]:
         return [each for each in await store.trajectory_ids(chosen) if each != ids[-1]]
 
+    async def choose_none(_: TrajectoryFilter) -> list[str]:
+        return []
+
     told, learned_from = [], []
-    for name, fitted_to in (("plain", "rollouts"), ("both", "rollouts_and_stored")):
+    for name, fitted_to, chosen in (
+        ("plain", "rollouts", choose),
+        ("both", "rollouts_and_stored", choose),
+        ("none", "rollouts_and_stored", choose_none),
+    ):
         fitting = replace(CONFIG.value_pretraining, episodes=4, max_epochs=1, fitted_to=fitted_to)
         small = setting(
             store, spot, tiny.clone(), tmp_path / name, run_id=name, iterations=1, minutes=0.0,
             environment_steps=1, validation_episodes=1, value_pretraining=fitting,
         )  # fmt: skip
-        outcome = await PpoLoop(replace(small, choose=choose)).train()
+        outcome = await PpoLoop(replace(small, choose=chosen)).train()
         assert outcome.metrics["episodes"] == 4
         learned_from.append(outcome.learned_from)
         told.append([e.data for e in await store.events_after(0) if e.name == "ppo/value_pretraining"][-1])
-    plain, both = told
-    turns = [int(str(each["train_turns"])) + int(str(each["held_out_turns"])) for each in told]
+    plain, both, none = told
+    assert none == {**plain, "stored": 0} and learned_from.pop() == ()
+    turns = [int(str(each["train_turns"])) + int(str(each["held_out_turns"])) for each in (plain, both)]
     assert (plain["stored"], both["stored"]) == (0, 8) and turns[1] == turns[0] + 8
     assert plain["success_sampled"] == both["success_sampled"]
     shown = await store.trajectory_ids(
@@ -323,6 +331,7 @@ async def test_what_is_replayed_and_how_tasks_went_outlive_a_death(
     await again.train()
     assert again.cursor == loop.cursor
     assert again.successes.of_task == loop.successes.of_task
+    assert again.successes.waiting == loop.successes.waiting
     assert all(len(e.conduct) == len(e.samples) for e in loop.successes.of_task[SPOT])
     for iteration in [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]:
         parts = [float(str(iteration[f"reward_{name}"])) for name in ("void", "repetition", "length")]
@@ -337,7 +346,7 @@ async def test_rollouts_act_on_near_misses_where_those_have_a_price(
         shaping=ShapingConfig(format=0.1), value_pretraining=ValuePretrainingConfig(enabled=False),
     )  # fmt: skip
     refuse_unpayable(told.config, None)
-    for imitates in ({"algorithm": "rejection"}, {"self_imitation": 4}):
+    for imitates in ({"algorithm": "rejection", "keep_spread": 0.5}, {"self_imitation": 4}):
         with pytest.raises(RunRefused, match=r"field 'shaping\.format'"):
             refuse_unpayable(replace(told.config, **imitates), None)
     loop = PpoLoop(told)

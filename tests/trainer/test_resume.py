@@ -94,6 +94,7 @@ def everything(loop: PpoLoop) -> dict[str, Any]:
         "learner": learner,
         "cursor": cursor,
         "replay": loop.successes.ids(),
+        "waiting": loop.successes.waiting,
         "shuffle": loop.shuffle.get_state(),
         "rng": random_state(),
     }
@@ -169,6 +170,23 @@ async def test_twenty_deaths_change_no_bit(
     assert_same(everything(resumed), everything(whole))
 
 
+async def test_beside_replay_self_imitation_keeps_to_its_own_number(
+    make: Callable[..., PpoLoop], an_episode: Episode
+) -> None:
+    (turn,) = an_episode.samples
+    won = [
+        replace(an_episode, outcome=1.0, success=True, samples=(replace(turn, trajectory_id=name),))
+        for name in "wxyz"
+    ]
+    loop = make(replace(BASE, replay=4, self_imitation=2), "run")
+    loop.engine.close()
+    loop.successes = loop.successes.stored(won)
+    loop.cursor.iteration = loop.config.self_imitation_warmup
+    again = loop._imitated([an_episode])  # pyright: ignore[reportPrivateUsage]
+    assert [s.trajectory_id for s in again] == ["y", "z"]
+    assert len(loop.successes.of_task["t"]) == 4
+
+
 async def test_what_a_stored_success_brought_to_light_is_resumed_with_it(
     make: Callable[..., PpoLoop], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,5 +208,6 @@ async def test_what_a_stored_success_brought_to_light_is_resumed_with_it(
     await resumed._restore_episodes()  # pyright: ignore[reportPrivateUsage]
     assert resumed.successes.gains() == {e.trajectory_id: list(e.information_gains) for e in episodes}
     assert resumed.successes.ids() == loop.successes.ids()
+    assert resumed.successes.waiting == loop.successes.waiting != {}
     for each in (loop, resumed):
         each.engine.close()

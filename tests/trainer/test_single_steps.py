@@ -116,6 +116,7 @@ async def test_replies_to_a_screen_are_a_group(expert: Trajectory) -> None:
         ({"algorithm": "cloning"}, "and cloning ones are not that"),
         ({"replay": 8}, "no store holds its single replies"),
         ({"self_imitation": 8}, "no store holds its single replies"),
+        ({"skip_void": True}, "skip_void leaves the latter out: leave skip_void or curriculum.format out"),
         ({"iterations": 3}, "3 iterations of single replies leave whole episodes none of 3: .* iterations 4"),
         (
             {"iterations": 8, "turn_limits": [4, 8], "turn_limit_every": 5},
@@ -124,7 +125,8 @@ async def test_replies_to_a_screen_are_a_group(expert: Trajectory) -> None:
     ],
 )
 def test_stages_that_do_not_go_with_the_rest_are_refused(fields: dict[str, Any], message: str) -> None:
-    usual = {"advantage": "grpo", "ratio": "token", "curriculum": {"format": 1, "single_step": 2}}
+    usual = {"advantage": "grpo", "normalisation": "none", "ratio": "token"}
+    usual |= {"curriculum": {"format": 1, "single_step": 2}}
     config = parse_config(PpoConfig, usual)
     assert config.curriculum.iterations == 3 and config.by_store and config.beside_experts
     with pytest.raises(ConfigError, match=message):

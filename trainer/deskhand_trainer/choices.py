@@ -41,3 +41,5 @@ has ended either way: V foretells it, and to go on would be worth more than to f
 BY_CRITIC: tuple[AdvantageKind, ...] = ("turn", "token", "bilevel")
 BY_TOKEN: tuple[AdvantageKind, ...] = ("token", "bilevel")
 """The rest give all tokens of a turn the same."""
+BY_GROUP: tuple[AdvantageKind, ...] = ("grpo", "rloo", "step_episode")
+"""Of a group that all went alike they are 0."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Literal
 
 from deskhand_agent.memory import Screens, Strategy
@@ -10,6 +10,7 @@ from deskhand_agent.precision import Device, Precision
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.choices import (
     BY_CRITIC,
+    BY_GROUP,
     BY_TOKEN,
     NOT_STORED,
     AdvantageKind,
@@ -20,9 +21,10 @@ from deskhand_trainer.choices import (
     Rollouts,
     Truncation,
 )
-from deskhand_trainer.config_parsing import bounds, parse_config
+from deskhand_trainer.config_parsing import bounds, changed, parse_config
 from deskhand_trainer.curriculum_config import CurriculumConfig, refuse_horizons, refuse_stages
 from deskhand_trainer.episode_counts import refuse_counts
+from deskhand_trainer.idle_config import refuse_idle_settings
 from deskhand_trainer.outcome_config import OutcomeConfig
 from deskhand_trainer.playing_config import (
     DEMO_TASK,
@@ -51,14 +53,6 @@ __all__ = [
     "ValuePretrainingConfig",
     "parse_config",
 ]
-
-_ALONE = ("attempts", "curate", "success_band", "stop_below")
-_IDLE = {
-    "recorded": _ALONE,
-    "self_play": (*_ALONE, "group_size"),
-    "cloning": (*_ALONE, "branches", "replay", "self_imitation", "shuffled_rewards"),
-}
-"""What says how the policy plays, or what becomes of that, by episodes that are others'."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,6 +96,9 @@ class PpoConfig:
     ratio: Literal["token", "turn_product", "turn_geometric"] = "turn_product"
     aggregation: Aggregation = "turn"
     normalisation: Normalisation = "batch"
+    """Advantages of groups (GRPO, RLOO, UI-S1) want "none"; they are refused with "batch"."""
+    episode_weight: float = field(default=1.0, metadata=bounds(0, 1000))
+    """ω of advantage "step_episode": what an episode counts beside its turns (UI-S1)."""
     clip_low: float = field(default=0.2, metadata=bounds(0, 1))
     clip_high: float = field(default=0.28, metadata=bounds(0, 10))
     dual_clip: float | None = field(default=None, metadata=bounds(1.0001))
@@ -163,7 +160,8 @@ class PpoConfig:
     group_size: int = field(default=1, metadata=bounds(1))
     """Episodes of one start state: the group of GRPO and RLOO. 1: all of a task's episodes are a group."""
     keep_spread: float = field(default=1.0, metadata=bounds(0.01, 1))
-    """Share of the groups, those whose returns differ most, that is in the policy loss (StarPO-S: .25)."""
+    """Share of the groups, rounded up, that is in the policy loss: those whose returns differ most (StarPO-S:
+    .25). An only group always is."""
     skip_overlong: bool = False
     """Episodes that ran into the turn limit are in neither the policy loss nor the statistics (Mini-o3)."""
     skip_void: bool = False
@@ -191,7 +189,8 @@ class PpoConfig:
     curate: bool = False
     """Fewer episodes of tasks that mostly succeed, and none longer than their longest success (DART)."""
     success_band: tuple[float, float] | None = field(default=None, metadata=bounds(0, 1))
-    """Fewer episodes of tasks whose last success lies outside of this (CRAFT-GUI); None: all alike."""
+    """Fewer episodes of tasks whose last success lies outside of this, where others lie inside (CRAFT-GUI);
+    None: all alike."""
     curriculum: CurriculumConfig = field(default_factory=CurriculumConfig)
     turn_limits: tuple[int, ...] = field(default=(), metadata=bounds(1))
     """Turn limits of rollouts, one after another, where they are below the tasks' own (ScalingInter-RL)."""
@@ -324,24 +323,17 @@ class PpoConfig:
                 f"critic_warmup {self.critic_warmup} leaves the policy none of {self.iterations} iterations: "
                 "lower it, or raise iterations"
             )
-        if self.scale_by_clipping_bias and self.algorithm != "ppo":
-            raise ValueError(
-                f"scale_by_clipping_bias: algorithm {self.algorithm!r} clips nothing: leave it out"
-            )
-        if self.minimum_turns and self.rollouts != "stream":
-            raise ValueError(
-                f"minimum_turns: {self.rollouts} rollouts are waited for whole: leave it out, or set "
-                "rollouts=stream"
-            )
-        elsewhere = "cloning" if self.algorithm == "cloning" else self.rollouts
-        usual = {f.name: f.default for f in fields(self)}
-        if idle := " and ".join(n for n in _IDLE.get(elsewhere, ()) if getattr(self, n) != usual[n]):
-            raise ValueError(
-                f"{idle}: for what the policy plays alone in sandboxes, and {elsewhere} episodes are not "
-                f"that: leave {idle} out"
-            )
+        refuse_idle_settings(
+            changed(self), algorithm=self.algorithm, rollouts=self.rollouts, advantage=self.advantage
+        )
         remembers = bool(self.replay or self.self_imitation) or self.advantage == "archer"
-        refuse_stages(self.curriculum, elsewhere, critic=self.by_critic, remembers=remembers)
+        refuse_stages(
+            self.curriculum,
+            "cloning" if self.algorithm == "cloning" else self.rollouts,
+            critic=self.by_critic,
+            remembers=remembers,
+            skips_void=self.skip_void,
+        )
         before, every = self.curriculum.iterations, self.turn_limit_every
         refuse_horizons(self.turn_limits, self.rollouts, after=before, every=every, most=self.iterations)
         if (remembers or judged) and self.rollouts in NOT_STORED:
@@ -370,6 +362,11 @@ class PpoConfig:
             raise ValueError(
                 f"value_pretraining: algorithm {self.algorithm!r} with advantage {self.advantage!r} fits no "
                 "critic before it begins: leave fitted_to out"
+            )
+        if self.advantage in BY_GROUP and self.normalisation == "batch":
+            raise ValueError(
+                f"normalisation: with advantage {self.advantage!r} a group that all went alike teaches "
+                "nothing, and less the batch's mean it would: set normalisation=none"
             )
         refuse_counts(
             self.episodes_per_iteration,

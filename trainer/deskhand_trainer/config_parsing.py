@@ -55,6 +55,15 @@ def parse_config(cls: type[T], given: Mapping[str, Any], *, path: str = "") -> T
         raise ConfigError(f"{where}{error}", _blamed(path, str(error), fields)) from error
 
 
+def changed(record: Any) -> frozenset[str]:
+    """Fields of a config record, each with a default, that have another value than that."""
+    usual = {
+        f.name: f.default if f.default_factory is dataclasses.MISSING else f.default_factory()
+        for f in dataclasses.fields(record)
+    }
+    return frozenset(name for name, value in usual.items() if getattr(record, name) != value)
+
+
 def _blamed(path: str, said: str, fields: Iterable[str]) -> str:
     """The field that a record's own refusal begins with, else the record."""
     first = said.replace(":", " ").split(maxsplit=1)[0]

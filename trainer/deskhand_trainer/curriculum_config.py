@@ -25,12 +25,15 @@ class CurriculumConfig:
         return self.format + self.single_step
 
 
-def refuse_stages(curriculum: CurriculumConfig, played: str, *, critic: bool, remembers: bool) -> None:
+def refuse_stages(
+    curriculum: CurriculumConfig, played: str, *, critic: bool, remembers: bool, skips_void: bool
+) -> None:
     """
     Args:
         played: how whole episodes are: the config's rollouts, or "cloning".
         critic: whether one says what was to be expected.
         remembers: whether replies of earlier iterations are learned again.
+        skips_void: whether replies without an action are left out of the policy loss.
 
     Raises:
         ValueError: stages of single replies do not go with that.
@@ -51,6 +54,11 @@ def refuse_stages(curriculum: CurriculumConfig, played: str, *, critic: bool, re
         raise ValueError(
             "curriculum: no store holds its single replies, to learn them again: leave replay, "
             "self_imitation and the advantage 'archer' out, or curriculum"
+        )
+    if curriculum.format and skips_void:
+        raise ValueError(
+            "curriculum: its format stage tells replies that hold an action from those that hold none, and "
+            "skip_void leaves the latter out: leave skip_void or curriculum.format out"
         )
 
 

@@ -68,7 +68,9 @@ def estimated(
     elif config.advantage == "archer":
         table = padded([e.turn_advantages for e in episodes], mask.shape[1])
     elif config.advantage == "step_episode":
-        table = step_and_episode(rewards, mask, groups_of(episodes), kept, gamma=config.gamma)
+        table = step_and_episode(
+            rewards, mask, groups_of(episodes), kept, gamma=config.gamma, weight=config.episode_weight
+        )
     else:
         compare = group_relative if config.advantage == "grpo" else leave_one_out
         returns = (rewards * config.gamma ** torch.arange(mask.shape[1])).sum(-1)

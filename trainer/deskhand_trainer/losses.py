@@ -18,6 +18,8 @@ from deskhand_trainer.choices import Aggregation
 
 TurnRatio: TypeAlias = Literal["product", "geometric"]
 PolicyRatio: TypeAlias = Literal["token", "product", "geometric"]
+LARGEST = 40.0
+"""Logarithm of the largest ratio: in float32 its square is finite, too, as norms of gradients need it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,7 +109,7 @@ def token_ppo(
     """
     clip = _Clip(low=clip_low, high=clip_high, dual=dual_clip)
     delta = _delta(logprobs, old_logprobs, mask)
-    return _surrogate(delta.exp(), torch.where(mask, advantages, 0.0), mask, clip)
+    return _surrogate(_ratio(delta), torch.where(mask, advantages, 0.0), mask, clip)
 
 
 def turn_ppo(
@@ -140,9 +142,9 @@ def turn_ppo(
     delta = _delta(logprobs, old_logprobs, mask)
     present = mask.any(-1)
     if ratio == "product":
-        return _surrogate(delta.sum(-1).exp(), torch.where(present, advantages, 0.0), present, clip)
+        return _surrogate(_ratio(delta.sum(-1)), torch.where(present, advantages, 0.0), present, clip)
     lengths = mask.sum(-1).clamp(min=1)
-    weight = (delta.sum(-1) / lengths).exp().detach()
+    weight = _ratio(delta.sum(-1) / lengths).detach()
     own = torch.where(mask, logprobs, 0.0)
     through = weight.unsqueeze(-1) * (own - own.detach()).exp()
     spread = torch.where(mask, torch.where(present, advantages, 0.0).unsqueeze(-1), 0.0)
@@ -252,6 +254,11 @@ def entropy_of(logits: Tensor, mask: Tensor) -> Tensor:
 def _delta(logprobs: Tensor, old_logprobs: Tensor, mask: Tensor) -> Tensor:
     # masked before the exponential, which would carry a NaN into the gradient
     return torch.where(mask, logprobs - old_logprobs, 0.0)
+
+
+def _ratio(log: Tensor) -> Tensor:
+    # an infinite one would make NaN of an advantage, or of a gradient, of 0; the slope stays beyond the bound
+    return (log - (log.detach() - LARGEST).clamp(min=0)).exp()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -76,7 +76,7 @@ class PpoLoop:
         self.successes = Successes(size=max(self.config.replay, self.config.self_imitation))
         q, v = (ValueHead(setting.bundle.text_width) for _ in range(2))
         self.turn_critic = TurnCritic(q, v, self.config) if self.config.advantage == "archer" else None
-        self._replay: tuple[dict[str, list[str]], dict[str, list[float]]] = ({}, {})
+        self._replay: tuple[dict[str, list[str]], dict[str, list[float]], dict[str, int]] = ({}, {}, {})
         self._alarms: set[asyncio.Task[None]] = set()
         self.shuffle = torch.Generator().manual_seed(self.config.seed + 1)
         self._resume()
@@ -166,7 +166,7 @@ class PpoLoop:
                 episodes, self.cursor.sides = compared(episodes, self.cursor.sides)
             mixed, again = list(episodes), await self._compute(self._imitated, episodes)
             if self.config.replay:
-                mixed, self.successes = replayed(episodes, self.successes)
+                mixed, self.successes = replayed(episodes, self.successes, newest=self.config.replay)
             elif self.config.self_imitation:
                 self.successes = self.successes.stored(episodes)
             shuffle = self.shuffle if self.config.shuffled_rewards else None
@@ -210,7 +210,8 @@ class PpoLoop:
         self.cursor.usual = usual(self.cursor.usual, episodes)
         weight = warmed_up(self.cursor.iteration, iterations=self.config.self_imitation_warmup)
         scored = self._logprobs if self.config.self_imitation_ratio == "update" else None
-        return imitated(self.successes, self.cursor.usual, weight=weight, scored=scored)
+        newest = self.successes.newest(self.config.self_imitation)
+        return imitated(newest, self.cursor.usual, weight=weight, scored=scored)
 
     async def _scored(self, episodes: Sequence[Episode]) -> list[Episode]:
         """With the process reward model's scores, where there is one; they are kept, too."""
@@ -375,6 +376,7 @@ class PpoLoop:
             "cursor": asdict(self.cursor),
             "replay": self.successes.ids(),
             "gains": self.successes.gains(),
+            "waiting": dict(self.successes.waiting),
             "shuffle": self.shuffle.get_state(),
             "rng": random_state(),
             "turn_critic": None if self.turn_critic is None else self.turn_critic.state(),
@@ -388,7 +390,7 @@ class PpoLoop:
         state = found[1]
         self.learner.load(state["learner"])
         self.cursor = Cursor.restored(state["cursor"])
-        self._replay = state.get("replay", {}), state.get("gains", {})
+        self._replay = tuple(state.get(name, {}) for name in ("replay", "gains", "waiting"))
         self.shuffle.set_state(state["shuffle"])
         if self.turn_critic is not None and (kept := state["turn_critic"]) is not None:
             self.turn_critic.load(kept)

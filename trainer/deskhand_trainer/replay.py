@@ -27,14 +27,21 @@ class Successes:
     """Of each task's, at most."""
     of_task: Mapping[str, tuple[Episode, ...]] = field(default_factory=dict[str, tuple[Episode, ...]])
     """Oldest first."""
+    waiting: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many of each task's newest have their turn still to come; 0: all of them, from the oldest on."""
 
     def stored(self, episodes: Sequence[Episode]) -> Successes:
         """With the successes among these; the oldest make room."""
-        kept = dict(self.of_task)
+        kept, waiting = dict(self.of_task), dict(self.waiting)
         for episode in episodes:
             if episode.success:
                 kept[episode.task_id] = (*kept.get(episode.task_id, ()), episode)[-self.size :]
-        return replace(self, of_task=kept)
+                waiting[episode.task_id] = waiting.get(episode.task_id, 0) + 1
+        return replace(self, of_task=kept, waiting=waiting)
+
+    def newest(self, count: int) -> Successes:
+        """With so many of each task's at most."""
+        return replace(self, of_task={task: own[-count:] for task, own in self.of_task.items()})
 
     def ids(self) -> dict[str, list[str]]:
         """Trajectory ids by task, as a checkpoint keeps them."""
@@ -46,29 +53,38 @@ class Successes:
         return {e.trajectory_id: list(e.information_gains) for e in found if e.information_gains}
 
     async def restored(
-        self, ids: Mapping[str, Sequence[str]], gains: Mapping[str, Sequence[float]], episodes_of: Restorer
+        self,
+        ids: Mapping[str, Sequence[str]],
+        gains: Mapping[str, Sequence[float]],
+        waiting: Mapping[str, int],
+        episodes_of: Restorer,
     ) -> Successes:
         """With the episodes that a checkpoint names, as far as they can be had.
 
         Args:
             ids: of `ids`.
             gains: of `gains`; none in checkpoints that kept none.
+            waiting: as here; none in checkpoints that kept none, whose first `ids` are next.
         """
         kept = dict(self.of_task)
+        waiting = {task: waiting.get(task, len(names)) for task, names in ids.items()}
         for task, names in ids.items():
             found = await episodes_of(names)
             kept[task] = tuple(
                 replace(e, information_gains=tuple(gains.get(e.trajectory_id, ()))) for e in found
             )
-        return replace(self, of_task=kept)
+        return replace(self, of_task=kept, waiting=waiting)
 
 
-def replayed(episodes: Sequence[Episode], successes: Successes) -> tuple[list[Episode], Successes]:
+def replayed(
+    episodes: Sequence[Episode], successes: Successes, *, newest: int
+) -> tuple[list[Episode], Successes]:
     """The episodes with one slot of every failed group swapped for a stored success, oldest first in turn.
 
     Args:
         episodes: of one iteration.
         successes: of iterations before.
+        newest: of each task's that take turns.
 
     Returns:
         As many episodes in the same order, and the successes with those of this iteration stored.
@@ -76,15 +92,17 @@ def replayed(episodes: Sequence[Episode], successes: Successes) -> tuple[list[Ep
     groups: dict[str, list[int]] = {}
     for place, episode in enumerate(episodes):
         groups.setdefault(episode.group_id or episode.task_id, []).append(place)
-    mixed, turned = list(episodes), dict(successes.of_task)
+    mixed, waiting = list(episodes), dict(successes.waiting)
     for places in groups.values():
         last = episodes[places[-1]]
-        kept = turned.get(last.task_id, ())
+        kept = successes.of_task.get(last.task_id, ())[-newest:]
         if kept and _failed([episodes[i].outcome for i in places]):
-            turned[last.task_id] = (*kept[1:], kept[0])
-            old = tuple(replace(sample, replayed=True) for sample in kept[0].samples)
-            mixed[places[-1]] = replace(kept[0], group_id=last.group_id, samples=old)
-    return mixed, replace(successes, of_task=turned).stored(episodes)
+            left = min(waiting.get(last.task_id, 0), len(kept)) or len(kept)
+            chosen = kept[-left]
+            waiting[last.task_id] = left - 1
+            old = tuple(replace(sample, replayed=True) for sample in chosen.samples)
+            mixed[places[-1]] = replace(chosen, group_id=last.group_id, samples=old)
+    return mixed, replace(successes, waiting=waiting).stored(episodes)
 
 
 def _failed(outcomes: Sequence[float]) -> bool:
