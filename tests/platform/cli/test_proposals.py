@@ -28,10 +28,17 @@ async def test_a_proposal_is_listed_and_replaced(
     decision = Decision(actions=(Click(x=1, y=1),), text="click")
     question = Decision(actions=(AskUser(question="Which?"),), text="call_user")
     asking = asyncio.create_task(Proposals(store).review(context, decision, within_s=600.0))
+
+    async def waiting() -> None:
+        async with asyncio.timeout(60):
+            while not await Proposals(store).waiting():
+                await asyncio.sleep(0.01)
+
     listener = listen("127.0.0.1", 0)
     try:
         async with serve_api(services, listener):
             signed = partial(beside, DESKHAND_URL=address_of(listener), DESKHAND_TOKEN=ada)
+            await waiting()
             status, shown, _ = await signed("tasks", "proposals")
             row = shown.splitlines()[1]
             assert status == 0 and "Do it." in row and "click(point='<point>1 1</point>')" in row
@@ -40,6 +47,7 @@ async def test_a_proposal_is_listed_and_replaced(
             status, _, said = await signed("tasks", "answer", row.split()[0])
             assert status == 1 and "ada has answered already" in said
             asked = asyncio.create_task(Proposals(store).review(context, question, within_s=600.0))
+            await waiting()
             row = (await signed("tasks", "proposals"))[1].splitlines()[1]
             assert "call_user(content='Which?')" in row
             own = ("--answer", "The blue one.")
