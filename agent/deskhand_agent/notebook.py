@@ -81,8 +81,9 @@ class Notebook:
                 return str(json.loads(file.read_text()))
             told = self._newest(place)
             _write(file, told)
-            for old in sorted(file.parent.iterdir(), key=lambda each: each.stat().st_mtime_ns)[:-GROUPS]:
-                old.unlink()
+            with suppress(FileNotFoundError):  # another process forgets the same ones
+                for old in sorted(file.parent.iterdir(), key=lambda each: each.stat().st_mtime_ns)[:-GROUPS]:
+                    old.unlink()
             return told
 
     def keep(self, place: str, trajectory: Trajectory) -> None:

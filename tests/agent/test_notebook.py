@@ -120,6 +120,14 @@ async def test_a_group_is_told_the_same_by_whoever_takes_it_up(
     assert Notebook(tmp_path, MEMORY).read("stub", group_id="g").count("\n") == 1
 
 
+def test_what_another_process_forgets_first_is_no_error(tmp_path: Path) -> None:
+    told = tmp_path / notebook_module.TOLD
+    told.mkdir()
+    (told / "gone").symlink_to(told / "nowhere")
+    assert Notebook(tmp_path, MEMORY).read("stub", group_id="g") == ""
+    assert Notebook(tmp_path, MEMORY).read("stub", group_id="g") == ""
+
+
 async def test_the_newest_are_told_and_kept(stub: SimpleNamespace, tmp_path: Path) -> None:
     notebook = Notebook(tmp_path, MEMORY, chars=60)
     for number in range(KEPT + 3):
