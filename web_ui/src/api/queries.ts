@@ -143,6 +143,8 @@ export function trajectoriesQuery(filter: TrajectoryFilter) {
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor ?? null,
     placeholderData: keepPreviousData,
+    // who comes back from a long replay finds as much of it as they had loaded
+    gcTime: 3_600_000,
   });
 }
 
@@ -330,6 +332,7 @@ export function auditQuery(filter: AuditFilter) {
     },
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next_cursor ?? null,
+    placeholderData: keepPreviousData,
   });
 }
 

@@ -1,9 +1,9 @@
 /** The list itself: only the rows on the screen exist, and the next page is fetched before its rows are reached. */
 
-import { Link } from "@tanstack/react-router";
+import { Link, useLocation } from "@tanstack/react-router";
 import { createColumnHelper, useTable } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 
 import type { TrajectorySummary } from "../api/words";
 import { figure } from "../format/numbers";
@@ -18,6 +18,8 @@ import { Thumbnail } from "./Thumbnail";
 const ROW_PX = 36;
 const NARROW_ROW_PX = 62;
 const AHEAD = 30;
+/** How far down lists were left, by the entry of the browser's history: Back finds one as it was. */
+const left = new Map<string, number>();
 
 const column = createColumnHelper<typeof features, TrajectorySummary>();
 const columns = column.columns([
@@ -102,6 +104,8 @@ export function TrajectoryList({
 }) {
   const narrow = useNarrow();
   const scroll = useRef<HTMLDivElement>(null);
+  const entry = useLocation({ select: ({ state, href }) => state.__TSR_key ?? href });
+  const [down, setDown] = useState((left.get(entry) ?? 0) > 0);
   const table = useTable({ features, columns, data: rows, getRowId: (row) => row.id });
   // eslint-disable-next-line react-hooks/incompatible-library -- its functions are called in this component only
   const virtual = useVirtualizer({
@@ -109,6 +113,9 @@ export function TrajectoryList({
     getScrollElement: () => scroll.current,
     estimateSize: () => (narrow ? NARROW_ROW_PX : ROW_PX),
     overscan: 12,
+    initialOffset: () => left.get(entry) ?? 0,
+    // newer rows come above: who reads further down is not moved by them
+    anchorTo: down ? "end" : "start",
     getItemKey: (index) => rows[index]?.id ?? index,
   });
   const shown = virtual.getVirtualItems();
@@ -127,6 +134,10 @@ export function TrajectoryList({
       aria-label="Trajectories"
       aria-rowcount={more ? -1 : rows.length + 1}
       tabIndex={0}
+      onScroll={({ currentTarget: { scrollTop } }) => {
+        left.set(entry, scrollTop);
+        setDown(scrollTop > 0);
+      }}
       className={`min-h-80 overflow-auto rounded-lg ${low ? "h-[calc(100dvh-29rem)] sm:h-[calc(100dvh-15.25rem)]" : "h-[calc(100dvh-20rem)] sm:h-[calc(100dvh-11.5rem)]"}`}
     >
       {narrow ? null : (
@@ -188,26 +199,27 @@ export function TrajectoryList({
 
 function NarrowRow({ trajectory }: { trajectory: TrajectorySummary }) {
   return (
-    <Link
-      role="cell"
-      to="/trajectories/$id"
-      params={{ id: trajectory.id }}
-      className="flex h-full items-center gap-3 px-3"
-    >
-      <Thumbnail trajectory={trajectory} />
-      <span className="flex min-w-0 flex-1 flex-col gap-0.5">
-        <span className="flex items-center gap-2">
-          <OutcomeMark trajectory={trajectory} bare />
-          <span className="min-w-0 truncate font-medium">{trajectory.task_id}</span>
-          <span className="text-muted">#{trajectory.seed}</span>
-          <span className="ml-auto shrink-0 text-xs text-muted">
-            <Ago atS={trajectory.started_at_s} />
+    <div role="cell" className="h-full">
+      <Link
+        to="/trajectories/$id"
+        params={{ id: trajectory.id }}
+        className="flex h-full items-center gap-3 px-3"
+      >
+        <Thumbnail trajectory={trajectory} />
+        <span className="flex min-w-0 flex-1 flex-col gap-0.5">
+          <span className="flex items-center gap-2">
+            <OutcomeMark trajectory={trajectory} bare />
+            <span className="min-w-0 truncate font-medium">{trajectory.task_id}</span>
+            <span className="text-muted">#{trajectory.seed}</span>
+            <span className="ml-auto shrink-0 text-xs text-muted">
+              <Ago atS={trajectory.started_at_s} />
+            </span>
+          </span>
+          <span className="truncate pl-5.5 text-muted">
+            {trajectory.turns} {trajectory.turns === 1 ? "turn" : "turns"} · {trajectory.instruction}
           </span>
         </span>
-        <span className="truncate pl-5.5 text-muted">
-          {trajectory.turns} {trajectory.turns === 1 ? "turn" : "turns"} · {trajectory.instruction}
-        </span>
-      </span>
-    </Link>
+      </Link>
+    </div>
   );
 }

@@ -1,0 +1,69 @@
+"""What a reader has stays: their place in a list, what they typed, a mark that was not kept, a picture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+from served_platform import Platform, record
+
+pytestmark = pytest.mark.browser
+ON_FIRE = {"error": {"type": "internal", "message": "the store is on fire", "suggestions": []}}
+AT_THE_TOP = r"""(list) => {
+  const top = list.getBoundingClientRect().top + 40;  // below what names the columns
+  const rows = [...list.querySelectorAll('[role=row]')].map((row) => [row.getBoundingClientRect().top, row]);
+  const [[, first]] = rows.filter(([at]) => at >= top).sort(([one], [other]) => one - other);
+  return first.innerText.match(/the \d+th/)[0];
+}"""
+COVERED = """new MutationObserver(() => {
+  const cells = [...document.querySelectorAll('[data-testid=strip] li')].map((cell) => cell.style);
+  const left = (cell) => Number(/translateX\\((.*)px\\)/.exec(cell.transform)[1]);
+  cells.slice(1).forEach((cell, at) => {
+    if (left(cell) < left(cells[at]) + parseFloat(cells[at].width)) window.covered = true;
+  });
+}).observe(document, { subtree: true, childList: true, attributes: true })"""
+
+
+def refuse(route: Route) -> None:
+    route.fulfill(status=500, json=ON_FIRE)
+
+
+def post(platform: Platform, path: str, body: object) -> None:
+    headers = {"Authorization": f"Bearer {platform.token}"}
+    response = httpx.post(f"{platform.url}{path}", json=body, headers=headers, trust_env=False, timeout=60)
+    response.raise_for_status()
+
+
+@pytest.fixture
+def page(platform: Platform, browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1366, "height": 768}, base_url=platform.url)
+    page = context.new_page()
+    page.goto(f"/#token={platform.token}")
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    yield page
+    page.unroute_all(behavior="ignoreErrors")
+    context.close()
+
+
+def test_who_reads_far_down_a_list_finds_that_place_again(platform: Platform, page: Page) -> None:
+    for number in range(60):
+        record(platform, steps=1, instruction=f"the {number}th")
+    page.goto("/trajectories")
+    table = page.get_by_role("table", name="Trajectories")
+    expect(table.get_by_text("the 59th")).to_be_visible()
+    table.evaluate("(list) => list.scrollTo(0, 720)")
+    row = table.get_by_role("row").filter(has_text="the 35th")
+    expect(row).to_be_visible()
+    there = table.evaluate(AT_THE_TOP)
+    row.get_by_role("link").click()
+    expect(page.get_by_role("button", name="Next step")).to_be_visible()
+    record(platform, steps=1, instruction="a newer one")
+    with page.expect_response(lambda answer: "/v1/trajectories?limit=100" in answer.url):
+        page.go_back()
+    expect(page.locator("section[aria-busy=false]")).to_be_visible()
+    assert table.evaluate(AT_THE_TOP) == there
+    table.evaluate("(list) => list.scrollTo(0, 0)")
+    expect(table.get_by_text("a newer one")).to_be_visible()
