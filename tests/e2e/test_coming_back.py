@@ -67,3 +67,30 @@ def test_who_reads_far_down_a_list_finds_that_place_again(platform: Platform, pa
     assert table.evaluate(AT_THE_TOP) == there
     table.evaluate("(list) => list.scrollTo(0, 0)")
     expect(table.get_by_text("a newer one")).to_be_visible()
+
+
+def test_a_press_beside_a_dialog_loses_nothing_that_was_typed(page: Page) -> None:
+    page.goto("/flywheel")
+    opening, dialog = page.get_by_role("button", name="Route episodes"), page.get_by_role("dialog")
+    opening.click()
+    expect(dialog).to_be_visible()
+    page.mouse.click(20, 400)
+    expect(dialog).to_have_count(0)
+    opening.click()
+    dialog.get_by_label("Routes, as YAML").fill("sft:\n")
+    page.mouse.click(20, 400)
+    expect(dialog.get_by_label("Routes, as YAML")).to_have_value("sft:\n")
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_have_count(0)
+
+    page.goto("/account")
+    page.get_by_role("button", name="Make a token").click()
+    dialog.get_by_label("What it is for").fill("a program")
+    dialog.get_by_role("button", name="Make", exact=True).click()
+    secret = page.get_by_test_id("secret")
+    expect(secret).to_be_visible()
+    page.mouse.click(20, 600)
+    page.keyboard.press("Escape")
+    expect(secret).to_be_visible()
+    dialog.get_by_role("button", name="Done").click()
+    expect(secret).to_have_count(0)

@@ -38,12 +38,29 @@ export function Dialog({
   title: string;
   children: ReactNode;
 }) {
-  const focus = useFocusBack();
+  const { onOpenAutoFocus, onCloseAutoFocus } = useFocusBack();
+  const typed = useRef(false);
   return (
     <Radix.Root open={open} onOpenChange={onOpen}>
       <Radix.Portal>
         {SHADE}
-        <Radix.Content {...focus} aria-modal className={BOX} aria-describedby={undefined}>
+        <Radix.Content
+          aria-modal
+          className={BOX}
+          aria-describedby={undefined}
+          onOpenAutoFocus={() => {
+            typed.current = false;
+            onOpenAutoFocus();
+          }}
+          onCloseAutoFocus={onCloseAutoFocus}
+          onInput={() => {
+            typed.current = true;
+          }}
+          // a press beside it is soon made, and would lose what was typed
+          onInteractOutside={(event) => {
+            if (typed.current) event.preventDefault();
+          }}
+        >
           <Radix.Title className="border-b border-line px-4 py-3 text-base font-semibold">
             {title}
           </Radix.Title>

@@ -17,7 +17,8 @@ export function ShownOnce({ secret, onDone }: { secret: Secret | null; onDone: (
     onDone();
   };
   return (
-    <Dialog open={secret !== null} onOpen={(open) => (open ? undefined : close())} title={secret?.title ?? ""}>
+    // nothing but its button closes it: what it shows cannot be had again
+    <Dialog open={secret !== null} onOpen={() => undefined} title={secret?.title ?? ""}>
       <div className="flex flex-col gap-3 p-4">
         <p className="text-muted">It is shown this once. Copy it now: only its hash is kept.</p>
         <code
