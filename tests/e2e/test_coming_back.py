@@ -94,3 +94,40 @@ def test_a_press_beside_a_dialog_loses_nothing_that_was_typed(page: Page) -> Non
     expect(secret).to_be_visible()
     dialog.get_by_role("button", name="Done").click()
     expect(secret).to_have_count(0)
+
+
+def test_what_is_written_about_a_step_waits_there(platform: Platform, page: Page) -> None:
+    page.goto(f"/trajectories/{record(platform, steps=3)}?step=1")
+    why, note = page.get_by_label(re.compile("^Why")), page.get_by_label("Note", exact=True)
+    why.fill("the wrong field")
+    note.fill("look again")
+    note.blur()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("heading", name="Marks of step 0")).to_be_visible()
+    expect(why).to_have_value("")
+    page.keyboard.press("ArrowRight")
+    expect(why).to_have_value("the wrong field")
+    expect(note).to_have_value("look again")
+    page.keyboard.press("B")  # with Caps Lock
+    marks = page.get_by_role("list", name="Marks")
+    expect(marks).to_contain_text("bad: the wrong field")
+    expect(why).to_have_value("")
+
+
+def test_a_mark_that_was_not_kept_is_told_at_the_next_step(platform: Platform, page: Page) -> None:
+    marking = re.compile("/marks/")
+    page.route(marking, refuse)
+    page.goto(f"/trajectories/{record(platform, steps=3, marked=False)}")
+    panel = page.get_by_role("region", name="Marks and notes")
+    expect(panel.get_by_role("button", name="Good")).to_be_enabled()
+    with page.expect_response(marking):
+        page.keyboard.press("g")
+        page.keyboard.press("ArrowRight")
+    expect(panel.get_by_role("heading", name="Marks of step 1")).to_be_visible()
+    expect(panel.get_by_role("alert")).to_have_text("The mark of step 0 is not kept: the store is on fire")
+    page.unroute(marking)
+    page.keyboard.press("ArrowLeft")
+    expect(panel.get_by_role("alert")).to_have_text("the store is on fire")
+    page.keyboard.press("g")
+    expect(panel.get_by_role("list", name="Marks")).to_contain_text("good")
+    expect(panel.get_by_role("alert")).to_have_count(0)

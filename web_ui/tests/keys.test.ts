@@ -32,6 +32,14 @@ test("a key that is held down moves on, and does once what it does", () => {
   for (const key of ["g", "b", "u", "r", "a", " ", "?"]) expect(acts(key, undefined, 5), key).toEqual([1, 6]);
 });
 
+test("letters are the keys they stand on, whatever Caps Lock says", () => {
+  const move = vi.fn();
+  const target = new Focused();
+  for (const key of ["G", "J", "?", "ArrowLeft"])
+    pressed({ key, target, preventDefault: vi.fn() } as unknown as KeyboardEvent, move, (each) => each);
+  expect(move.mock.calls.flat()).toEqual(["g", "j", "?", "ArrowLeft"]);
+});
+
 test("a text that scrolls keeps the keys that scroll it", () => {
   for (const key of ["ArrowUp", "ArrowDown", "Home", "End"]) {
     expect(acts(key, new Focused("auto")), key).toEqual([0, 0]);

@@ -1,6 +1,7 @@
 /** What people say of a step, or of the whole episode, and what one says oneself: by mouse or by key. */
 
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useMutationState, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { answer, api } from "../api/client";
@@ -11,6 +12,8 @@ import { Confirm } from "../parts/Dialog";
 import { Trouble } from "../parts/Notice";
 import { useKeys } from "../replay/useKeys";
 import { useMay } from "../shell/access";
+import { placeOf, unmarked, type Given, type Lost } from "./unmarked";
+import { useWritten } from "./written";
 
 type Way = "good" | "bad" | "undo" | "reason";
 const KEYS = new Map<string, Way>([
@@ -37,8 +40,9 @@ export function MarkPanel({
   const user = useQuery(infoQuery).data?.user;
   const allowed = useMay()("annotations:write") ?? false;
   const said = useQuery(annotationsQuery(id));
-  const [reason, setReason] = useState("");
-  const [note, setNote] = useState("");
+  const place = placeOf({ id, index });
+  const [reason, setReason] = useWritten(`why ${place}`);
+  const [note, setNote] = useWritten(`note ${place}`);
   const marks = said.data?.marks.filter((mark) => mark.step_index === index) ?? [];
   const notes = index === null ? [] : (said.data?.notes.filter((each) => each.step_index === index) ?? []);
   const mine = marks.find((mark) => mark.annotator === user);
@@ -55,7 +59,8 @@ export function MarkPanel({
     );
   };
   const mark = useMutation({
-    mutationFn: ({ score, why }: { score: number | null; why: string }) => send(id, index, user ?? "", score, why),
+    mutationKey: MARKING,
+    mutationFn: (given: Given) => send(given, user ?? ""),
     onSuccess: (_, { score, why }) => {
       // what was written since has not been sent
       setReason((now) => (now === why ? "" : now));
@@ -85,7 +90,9 @@ export function MarkPanel({
     },
   });
   const [taking, setTaking] = useState<string | null>(null);
-  const give = (score: number | null) => mark.mutate({ score, why: reason });
+  const give = (score: number | null) => mark.mutate({ id, index, score, why: reason });
+  const lost = useUnmarked();
+  const here = lost.find(({ given }) => placeOf(given) === place);
   const ready = allowed && ended && user !== undefined && !mark.isPending;
   useKeys<Way>(
     (way) => {
@@ -129,7 +136,7 @@ export function MarkPanel({
                 maxLength={10_000}
                 autoComplete="off"
                 value={reason}
-                onChange={(event) => setReason(event.target.value)}
+                onChange={(event) => setReason(() => event.target.value)}
                 onKeyDown={(event) => {
                   // back to the keys: what is written stays until a mark takes it along
                   if (event.key === "Enter" || event.key === "Escape") event.currentTarget.blur();
@@ -140,7 +147,8 @@ export function MarkPanel({
         ) : said.data && marks.length === 0 && notes.length === 0 ? (
           <p className="text-muted">Nobody has marked or noted anything here.</p>
         ) : null}
-        <Trouble error={mark.error ?? said.error ?? write.error ?? take.error} />
+        <Trouble error={here?.error ?? said.error ?? write.error ?? take.error} />
+        {lost.map((one) => (one === here ? null : <Elsewhere key={placeOf(one.given)} one={one} id={id} />))}
         {marks.length > 0 ? (
           <ul aria-label="Marks" className="flex flex-col gap-1">
             {marks.map((each) => (
@@ -172,7 +180,7 @@ export function MarkPanel({
               maxLength={10_000}
               autoComplete="off"
               value={note}
-              onChange={(event) => setNote(event.target.value)}
+              onChange={(event) => setNote(() => event.target.value)}
             />
             <button type="submit" className="button" disabled={write.isPending || note.trim() === ""}>
               Add
@@ -221,6 +229,35 @@ export function MarkPanel({
   );
 }
 
+const MARKING = ["mark"] as const;
+
+function useUnmarked() {
+  const sent = useMutationState({
+    filters: { mutationKey: MARKING },
+    select: ({ state }) => ({ given: state.variables as Given | undefined, error: state.error }),
+  });
+  return unmarked(sent);
+}
+
+/** A mark that failed after its step was left. */
+function Elsewhere({ one: { given, error }, id }: { one: Lost; id: string }) {
+  const { index } = given;
+  return (
+    <p role="alert" className="text-sm text-bad">
+      The mark of {index === null ? "the whole episode" : `step ${index}`}
+      {given.id === id ? null : (
+        <>
+          {" of "}
+          <Link className="link" to="/trajectories/$id" params={{ id: given.id }} search={{ step: index ?? "end" }}>
+            another episode
+          </Link>
+        </>
+      )}{" "}
+      is not kept: {error.message}
+    </p>
+  );
+}
+
 function Choice({
   keyName,
   chosen,
@@ -247,7 +284,7 @@ function Choice({
   );
 }
 
-async function send(id: string, index: number | null, annotator: string, score: number | null, reason: string) {
+async function send({ id, index, score, why: reason }: Given, annotator: string) {
   const body = { score: score ?? 0, reason };
   if (index === null) {
     const params = { path: { id, annotator } };

@@ -24,10 +24,12 @@ export function pressed<Way extends string>(
   move: (way: Way) => void,
   of: (key: string) => Way | undefined,
 ): void {
-  const way = isOfPage(event) ? of(event.key) : undefined;
+  // where Caps Lock is on, too, letters are the keys that they stand on
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const way = isOfPage(event) ? of(key) : undefined;
   if (way === undefined) return;
   event.preventDefault();
-  if (!event.repeat || MOVING.has(event.key)) move(way);
+  if (!event.repeat || MOVING.has(key)) move(way);
 }
 
 function isOfPage(event: KeyboardEvent): boolean {
