@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { count, counted, figure, interval, mark, percent, signed } from "../src/format/numbers";
-import { ago, logHere, milliseconds, moment, span } from "../src/format/times";
+import { ago, logHere, milliseconds, moment, span, zoned } from "../src/format/times";
 
 describe("numbers", () => {
   it("shows a dash for what is not there", () => {
@@ -50,6 +50,20 @@ describe("times", () => {
       "1 min ago",
       "2 h ago",
     ]);
+  });
+
+  it("names the year of a day in another one, and no other", () => {
+    const [now, earlier, before] = [[2026, 10], [2026, 2], [2025, 2]].map(
+      ([year = 0, month]) => new Date(year, month ?? 0, 5, 12).getTime() / 1000,
+    ) as [number, number, number];
+    expect(ago(earlier, now)).not.toMatch(/20\d\d/);
+    expect(ago(before, now)).toContain("2025");
+  });
+
+  it("tells the zone of a moment", () => {
+    const atS = Date.UTC(2026, 10, 25, 1, 14, 25) / 1000;
+    expect(zoned(atS)).toMatch(/^2026-11-2\d \d\d:\d\d:25 GMT([+-]\d{1,2}(:\d\d)?)?$/);
+    expect(zoned(atS)).toContain(moment(atS));
   });
 
   it("tells a log's stamps where the reader is, and leaves everything else", () => {

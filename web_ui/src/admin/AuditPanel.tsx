@@ -5,7 +5,7 @@ import { useDeferredValue, useMemo, useState } from "react";
 
 import { auditQuery, type AuditFilter } from "../api/queries";
 import type { AuditEntry } from "../api/words";
-import { moment } from "../format/times";
+import { zoned } from "../format/times";
 import { columnsOf, DataTable } from "../parts/DataTable";
 import { More } from "../parts/More";
 import { Empty, Failed, Loading } from "../parts/Notice";
@@ -17,7 +17,7 @@ const columns = column.columns([
     id: "when",
     header: "When",
     meta: { className: "text-muted whitespace-nowrap max-sm:hidden" },
-    cell: ({ row }) => moment(row.original.at_s),
+    cell: ({ row }) => zoned(row.original.at_s),
   }),
   column.display({
     id: "who",
@@ -26,7 +26,7 @@ const columns = column.columns([
       <span className="flex flex-col">
         <span className="font-medium">{entry.who === "" ? "nobody known" : entry.who}</span>
         <span className="text-xs text-muted">{entry.source}</span>
-        <span className="text-xs text-muted sm:hidden">{moment(entry.at_s)}</span>
+        <span className="text-xs text-muted sm:hidden">{zoned(entry.at_s)}</span>
       </span>
     ),
   }),

@@ -1,7 +1,7 @@
 /** Whether a token opens anything, in words. */
 
 import type { Token } from "../api/words";
-import { moment } from "../format/times";
+import { zoned } from "../format/times";
 
 export function standing(
   token: Pick<Token, "revoked_at_s" | "expires_at_s">,
@@ -9,5 +9,5 @@ export function standing(
 ): string {
   if (token.revoked_at_s !== null) return "nothing: revoked";
   if (token.expires_at_s === null) return "until revoked";
-  return token.expires_at_s <= nowS ? "nothing: expired" : `until ${moment(token.expires_at_s)}`;
+  return token.expires_at_s <= nowS ? "nothing: expired" : `until ${zoned(token.expires_at_s)}`;
 }

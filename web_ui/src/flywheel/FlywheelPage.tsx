@@ -55,7 +55,7 @@ function Shares() {
   const found = routing.data;
   return (
     <Panel title="Where episodes went">
-      {routing.isError ? (
+      {routing.isLoadingError ? (
         <Failed error={routing.error} again={() => void routing.refetch()} />
       ) : !found ? (
         <Loading rows={3} label="Loading the routing" />
@@ -96,7 +96,7 @@ function Scorers() {
   const scorers = useQuery(scorersQuery);
   return (
     <Panel title="Who scored steps">
-      {scorers.isError ? (
+      {scorers.isLoadingError ? (
         <Failed error={scorers.error} again={() => void scorers.refetch()} />
       ) : scorers.isPending ? (
         <Loading rows={3} label="Loading scorers" />
@@ -124,7 +124,7 @@ function Storage() {
   const held = storage.data;
   return (
     <Panel title="Storage">
-      {storage.isError ? (
+      {storage.isLoadingError ? (
         <Failed error={storage.error} again={() => void storage.refetch()} />
       ) : !held ? (
         <Loading rows={3} label="Measuring the storage" />
@@ -134,14 +134,14 @@ function Storage() {
             {bytes(held.pictures.bytes)} <span className="text-muted">in {count(held.pictures.blobs)}</span>
           </Line>
           <Line name="Models">
-            {bytes(held.models.bytes)} <span className="text-muted">in {count(held.models.blobs)} files</span>
+            {bytes(held.models.bytes)} <span className="text-muted">in {counted(held.models.blobs, "file")}</span>
           </Line>
           <Line name="Database">{bytes(held.database_bytes)}</Line>
           {held.free_bytes === null ? null : <Line name="Free">{bytes(held.free_bytes)}</Line>}
           <Line name="Rows">
             <span className="text-muted">
               {Object.entries(held.rows)
-                .map(([table, rows]) => `${count(rows)} ${table.replaceAll("_", " ")}`)
+                .map(([table, rows]) => `${table.replaceAll("_", " ")} ${count(rows)}`)
                 .join(", ")}
             </span>
           </Line>

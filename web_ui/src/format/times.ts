@@ -17,21 +17,29 @@ export function milliseconds(value: number): string {
   return value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(2)} s`;
 }
 
-/** How long ago: "now", "12 s ago", "3 min ago", "5 h ago", then the date. */
+/** How long ago: "now", "12 s ago", "3 min ago", "5 h ago", then the day, of another year with that. */
 export function ago(atS: number, nowS: number): string {
   const passed = nowS - atS;
   if (passed < 5) return "now";
   if (passed < 60) return `${Math.floor(passed)} s ago`;
   if (passed < 3600) return `${Math.floor(passed / 60)} min ago`;
   if (passed < 86_400) return `${Math.floor(passed / 3600)} h ago`;
-  return new Date(atS * 1000).toLocaleDateString(undefined, { month: "short", day: "numeric" });
+  const at = new Date(atS * 1000);
+  const year = at.getFullYear() === new Date(nowS * 1000).getFullYear() ? {} : ({ year: "numeric" } as const);
+  return at.toLocaleDateString(undefined, { month: "short", day: "numeric", ...year });
 }
 
-/** The moment in full, for tooltips: "2026-03-01 14:03:22". */
+/** The moment in full: "2026-03-01 14:03:22". */
 export function moment(atS: number): string {
   const at = new Date(atS * 1000);
   const day = `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}`;
   return `${day} ${clock(atS)}`;
+}
+
+/** The moment with the zone of the reader, for what may stand beside another zone's: "2026-03-01 14:03:22 GMT+1". */
+export function zoned(atS: number): string {
+  const parts = new Intl.DateTimeFormat("en-US", { timeZoneName: "shortOffset" }).formatToParts(atS * 1000);
+  return `${moment(atS)} ${parts.find((part) => part.type === "timeZoneName")?.value ?? ""}`;
 }
 
 /** Time of day: "14:03:22". */

@@ -3,7 +3,7 @@
 import { createContext, use, useEffect, useState, type ReactNode } from "react";
 
 import { NOTHING } from "../format/numbers";
-import { ago, moment, span } from "../format/times";
+import { ago, span, zoned } from "../format/times";
 
 const NowContext = createContext(0);
 
@@ -20,7 +20,7 @@ export function Clock({ children }: { children: ReactNode }) {
 export function Ago({ atS }: { atS: number | null }) {
   const nowS = use(NowContext);
   if (atS === null) return <span className="text-faint">{NOTHING}</span>;
-  return <time title={moment(atS)}>{ago(atS, nowS)}</time>;
+  return <time title={zoned(atS)}>{ago(atS, nowS)}</time>;
 }
 
 /** From `startS` to `endS`, or until now while it goes on. */

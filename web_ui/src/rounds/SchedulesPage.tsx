@@ -8,7 +8,7 @@ import { answer, api } from "../api/client";
 import { roundFormQuery, schedulesQuery } from "../api/queries";
 import type { Schedule } from "../api/words";
 import { count } from "../format/numbers";
-import { moment } from "../format/times";
+import { zoned } from "../format/times";
 import { Ago } from "../parts/Ago";
 import { Confirm, Dialog } from "../parts/Dialog";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
@@ -34,7 +34,7 @@ export function SchedulesPage() {
       }
     >
       <section className="panel">
-        {list.isError ? (
+        {list.isLoadingError ? (
           <Failed error={list.error} again={() => void list.refetch()} />
         ) : list.isPending ? (
           <Loading label="Loading schedules" />
@@ -97,7 +97,7 @@ function OneSchedule({ schedule }: { schedule: Schedule }) {
         <Trouble error={set.error} />
       </span>
       <span className="text-muted">
-        {schedule.next_at_s === null ? null : <>next {moment(schedule.next_at_s)}</>}
+        {schedule.next_at_s === null ? null : <>next {zoned(schedule.next_at_s)}</>}
         {schedule.last_round === null ? null : (
           <span className="block">
             last{" "}
@@ -166,7 +166,7 @@ function ScheduleForm({ onClose }: { onClose: () => void }) {
       onClose();
     },
   });
-  if (form.isError) return <Failed error={form.error} again={() => void form.refetch()} />;
+  if (form.isLoadingError) return <Failed error={form.error} again={() => void form.refetch()} />;
   if (form.isPending) return <Loading rows={4} label="Loading presets" />;
   const chosen = preset === "" ? (form.data.presets[0]?.name ?? "") : preset;
   return (

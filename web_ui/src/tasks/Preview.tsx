@@ -5,6 +5,7 @@ import { useEffect, useState } from "react";
 
 import { answer, api } from "../api/client";
 import { catalogQuery } from "../api/queries";
+import { counted } from "../format/numbers";
 import { LongText } from "../parts/LongText";
 import { Trouble } from "../parts/Notice";
 import { comesAlone, DRAFT, notLent, submission } from "./submission";
@@ -40,7 +41,7 @@ export function Preview({ taskId, seed }: { taskId: string; seed: string }) {
       {task ? (
         <p className="text-muted">
           {task.description}
-          {shown ? "" : ` ${task.kind}, ${task.turns} turns at most.`}
+          {shown ? "" : ` ${task.kind}, ${counted(task.turns, "turn")} at most.`}
           {task.held_out ? " Held out: never trained on." : ""}
         </p>
       ) : null}
@@ -55,7 +56,7 @@ export function Preview({ taskId, seed }: { taskId: string; seed: string }) {
         </button>
         <span className="text-muted">
           {shown
-            ? `${shown.kind}, ${shown.turns} turns, ${shown.seconds} s at most`
+            ? `${shown.kind}, ${counted(shown.turns, "turn")}, ${shown.seconds} s at most`
             : task?.lent === false
               ? notLent(task.kind)
               : "Sets the task up in a sandbox and shows its instruction and first screen."}
