@@ -131,3 +131,39 @@ def test_a_mark_that_was_not_kept_is_told_at_the_next_step(platform: Platform, p
     page.keyboard.press("g")
     expect(panel.get_by_role("list", name="Marks")).to_contain_text("good")
     expect(panel.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_picture_that_could_not_be_fetched_is_fetched_again(platform: Platform, page: Page) -> None:
+    pictures = re.compile("/v1/images/")
+    page.route(pictures, lambda route: route.abort())
+    page.goto(f"/trajectories/{record(platform, steps=2)}")
+    screen = page.get_by_role("region", name="Screen")
+    expect(screen.get_by_role("alert")).to_contain_text("The picture cannot be fetched.")
+    page.unroute(pictures)
+    screen.get_by_role("button", name="Try again").click()
+    expect(screen.get_by_role("alert")).to_have_count(0)
+    expect(screen.get_by_role("img", name="Screen at step 0")).to_have_js_property("complete", True)
+
+
+def test_a_round_that_is_not_there_leaves_the_others_compared(platform: Platform, page: Page) -> None:
+    post(platform, "/v1/rounds", {"preset": "smoke"})
+    page.goto("/rounds/compare?ids=[1,999]")
+    expect(page.get_by_role("link", name="Round 1 · smoke")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(1)
+    expect(page.get_by_text("None of these rounds has told of this measure.")).to_be_visible()
+    page.get_by_role("checkbox", name="#999").click()  # and it is not offered again
+    expect(page.get_by_role("alert")).to_have_count(0)
+    post(platform, "/v1/rounds/1/cancel", {})
+
+
+def test_a_list_outlives_a_poll_that_failed(platform: Platform, page: Page) -> None:
+    post(platform, "/v1/schedules", {"preset": "smoke", "cron": "0 3 1 1 *"})
+    page.goto("/rounds/schedules")
+    schedules = page.get_by_role("list", name="Schedules")
+    expect(schedules).to_contain_text(re.compile(r"next \d{4}-01-01 \d\d:00:00 GMT"))
+    page.get_by_role("button", name="Delete schedule").click()
+    page.route(re.compile("/v1/schedules$"), refuse)
+    for _ in range(2):  # by the second it is drawn what came of the first
+        with page.expect_response(lambda response: response.status == 500):
+            pass
+    expect(page.get_by_role("alertdialog")).to_be_visible()

@@ -68,7 +68,7 @@ export function QuotasPanel({ mine = false }: { mine?: boolean }) {
         </span>
       }
     >
-      {quotas.isError ? (
+      {quotas.isLoadingError ? (
         <Failed error={quotas.error} again={() => void quotas.refetch()} />
       ) : quotas.isPending ? (
         <Loading rows={3} label="Loading quotas" />

@@ -33,7 +33,7 @@ export function SettingsPanel() {
       title="Settings in force"
       beside={<span className="text-xs text-muted">bold: not the default; secrets are hidden</span>}
     >
-      {settings.isError ? (
+      {settings.isLoadingError ? (
         <Failed error={settings.error} again={() => void settings.refetch()} />
       ) : settings.isPending ? (
         <Loading rows={8} label="Loading settings" />

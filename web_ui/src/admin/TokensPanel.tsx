@@ -85,7 +85,7 @@ export function TokensPanel({ owner }: { owner: string }) {
         )
       }
     >
-      {tokens.isError ? (
+      {tokens.isLoadingError ? (
         <Failed error={tokens.error} again={() => void tokens.refetch()} />
       ) : tokens.isPending ? (
         <Loading rows={3} label="Loading tokens" />

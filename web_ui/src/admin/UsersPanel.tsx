@@ -73,7 +73,7 @@ export function UsersPanel() {
         )
       }
     >
-      {users.isError ? (
+      {users.isLoadingError ? (
         <Failed error={users.error} again={() => void users.refetch()} />
       ) : users.isPending ? (
         <Loading rows={4} label="Loading users" />

@@ -280,7 +280,7 @@ function Agreement() {
   const found = useQuery(agreementQuery);
   return (
     <Panel title="How far people agree">
-      {found.isError ? (
+      {found.isLoadingError ? (
         <Failed error={found.error} again={() => void found.refetch()} />
       ) : !found.data ? (
         <Loading rows={2} label="Loading the agreement" />

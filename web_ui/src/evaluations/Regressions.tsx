@@ -93,13 +93,13 @@ export function Regressions() {
           </label>
         ))}
       </div>
-      {policies.isError ? (
+      {policies.isLoadingError ? (
         <Failed error={policies.error} again={() => void policies.refetch()} />
       ) : !both ? (
         <p className="px-3 pb-4 text-muted">
           Choose two policies that were measured on the same tasks; what got worse stands first.
         </p>
-      ) : found.isError ? (
+      ) : found.isLoadingError ? (
         <Failed error={found.error} again={() => void found.refetch()} />
       ) : found.isPending ? (
         <Loading rows={3} label="Comparing" />

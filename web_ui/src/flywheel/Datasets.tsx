@@ -79,7 +79,7 @@ export function Datasets() {
       title="Datasets"
       beside={<span className="text-xs text-muted">{count(datasets.data?.length)}</span>}
     >
-      {datasets.isError ? (
+      {datasets.isLoadingError ? (
         <Failed error={datasets.error} again={() => void datasets.refetch()} />
       ) : datasets.isPending ? (
         <Loading rows={4} label="Loading datasets" />
@@ -126,7 +126,7 @@ export function Origin({ chosen }: { chosen: FlywheelSearch }) {
         </Link>
       }
     >
-      {lineage.isError ? (
+      {lineage.isLoadingError ? (
         <Failed error={lineage.error} again={() => void lineage.refetch()} />
       ) : lineage.data ? (
         <LineageGraph root={lineage.data} />

@@ -63,7 +63,7 @@ export function Policies() {
       title="Policies"
       beside={<span className="text-xs text-muted">{count(policies.data?.length)}</span>}
     >
-      {policies.isError ? (
+      {policies.isLoadingError ? (
         <Failed error={policies.error} again={() => void policies.refetch()} />
       ) : policies.isPending ? (
         <Loading rows={4} label="Loading policies" />

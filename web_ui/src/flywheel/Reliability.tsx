@@ -37,7 +37,7 @@ export function Reliability() {
         ) : null
       }
     >
-      {models.isError ? (
+      {models.isLoadingError ? (
         <Failed error={models.error} again={() => void models.refetch()} />
       ) : models.isPending ? (
         <Loading rows={4} label="Loading process models" />

@@ -31,7 +31,7 @@ export function CurvesPanel({
 }) {
   const curves = useQuery(curvesQuery(id, turns));
   const lines = useMemo(() => (curves.data ? linesOf(curves.data) : []), [curves.data]);
-  if (curves.isError) return <Failed error={curves.error} again={() => void curves.refetch()} />;
+  if (curves.isLoadingError) return <Failed error={curves.error} again={() => void curves.refetch()} />;
   if (!curves.data) return <Loading rows={2} label="Loading the curves" />;
   return (
     <div className="flex flex-col gap-2 p-3">

@@ -30,7 +30,7 @@ export function Inside({ id, index }: { id: string; index: number }) {
 function Loaded({ id, index }: { id: string; index: number }) {
   const found = useQuery(insideQuery(id, index));
   const [asIds, setAsIds] = useState(false);
-  if (found.isError) return <Failed error={found.error} again={() => void found.refetch()} />;
+  if (found.isLoadingError) return <Failed error={found.error} again={() => void found.refetch()} />;
   if (!found.data) return <Loading rows={4} label="Loading what the model saw" />;
   const told = found.data;
   const nothing = told.prompt_ids.length === 0 && told.tokens.length === 0;

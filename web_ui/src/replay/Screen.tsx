@@ -3,6 +3,7 @@
 import { useState, type ReactNode } from "react";
 
 import type { ImageRef } from "../api/words";
+import { Trouble } from "../parts/Notice";
 import { useBox } from "../parts/useBox";
 import { fitScale, type Mark } from "./marks";
 import { Overlay } from "./Overlay";
@@ -36,12 +37,9 @@ export function Screen({
         style={{ width: size.width * scale, height: size.height * scale }}
       >
         {failed === image.url ? (
-          <p
-            role="alert"
-            className="absolute inset-0 grid place-items-center bg-raised p-4 text-center text-bad"
-          >
-            The picture cannot be fetched.
-          </p>
+          <div className="absolute inset-0 z-10 grid place-items-center bg-raised">
+            <Trouble error={new Error("The picture cannot be fetched.")} again={() => setFailed(null)} />
+          </div>
         ) : (
           <img
             src={image.url}

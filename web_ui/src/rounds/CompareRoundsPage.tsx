@@ -5,7 +5,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 
 import { over, roundQuery, roundsQuery } from "../api/queries";
-import type { Round } from "../api/words";
+import type { Round, RoundSummary } from "../api/words";
 import { useEvents } from "../live/useEvents";
 import { More } from "../parts/More";
 import { Empty, Failed, Loading } from "../parts/Notice";
@@ -29,7 +29,7 @@ export function CompareRoundsPage() {
     rounds.some((round) => !over(round.state)),
   );
   const measure = MEASURES.find((one) => one.name === named) ?? MEASURES[0];
-  const failed = loaded.find((one) => one.isError);
+  const lost = ids.flatMap((id, at) => (loaded[at]?.isLoadingError ? [{ id, found: loaded[at] }] : []));
   if (measure === undefined) return null;
   const { chart, points } = compared(measure, rounds, told.events);
   const toggle = (id: number, taken: boolean) =>
@@ -68,14 +68,14 @@ export function CompareRoundsPage() {
               </label>
             }
           >
-            {failed ? (
-              <Failed error={failed.error} again={() => void failed.refetch()} />
-            ) : ids.length === 0 ? (
+            {ids.length === 0 ? (
               <Empty title="No round chosen">Choose the rounds whose curves you want over one another.</Empty>
             ) : points.length === 0 && told.error ? (
               <Failed error={told.error} again={told.again} />
             ) : points.length === 0 && (told.loading || loaded.some((one) => one.isPending)) ? (
               <Loading rows={5} label="Loading curves" />
+            ) : rounds.length === 0 ? (
+              <Empty title="None of these rounds could be had" />
             ) : points.length === 0 ? (
               <Empty title="No curve yet">None of these rounds has told of this measure.</Empty>
             ) : (
@@ -84,6 +84,11 @@ export function CompareRoundsPage() {
               </Suspense>
             )}
           </Panel>
+          {lost.map(({ id, found }) => (
+            <Panel key={id} title={`Round ${id}`}>
+              <Failed error={found.error} again={() => void found.refetch()} />
+            </Panel>
+          ))}
           {rounds.map((round) => (
             <Result key={round.id} round={round} />
           ))}
@@ -121,11 +126,14 @@ function Choices({
     return <Failed error={list.error} again={() => void list.refetch()} />;
   }
   if (list.isPending) return <Loading label="Loading rounds" />;
-  if (rounds.length === 0) return <Empty title="No round yet" />;
+  // those of an address that are further down, or not there at all, can be left out all the same
+  const others = chosen.filter((id) => !rounds.some((round) => round.id === id)).map((id) => ({ id }));
+  const choices: ({ id: number } & Partial<RoundSummary>)[] = [...others, ...rounds];
+  if (choices.length === 0) return <Empty title="No round yet" />;
   return (
     <fieldset className="flex max-h-[70dvh] flex-col overflow-y-auto py-1">
       <legend className="sr-only">Rounds to compare</legend>
-      {rounds.map((round) => {
+      {choices.map((round) => {
         const taken = chosen.includes(round.id);
         return (
           <label key={round.id} className="flex items-center gap-2 px-3 py-1.5 hover:bg-raised">
@@ -136,7 +144,7 @@ function Choices({
               disabled={!taken && chosen.length >= MOST}
               onChange={(event) => onToggle(round.id, event.target.checked)}
             />
-            <StateMark state={round.state} bare />
+            {round.state ? <StateMark state={round.state} bare /> : <span aria-hidden className="w-3.5" />}
             <span className="font-medium">#{round.id}</span>
             <span className="truncate text-muted">{round.preset}</span>
           </label>

@@ -142,7 +142,7 @@ function PromoteForm({ earlier, onClose }: { earlier: ReadonlySet<string>; onClo
       onClose();
     },
   });
-  if (policies.isError) return <Failed error={policies.error} again={() => void policies.refetch()} />;
+  if (policies.isLoadingError) return <Failed error={policies.error} again={() => void policies.refetch()} />;
   if (policies.isPending) return <Loading rows={4} label="Loading policies" />;
   const choices = acting(policies.data).filter((one) => !one.promoted);
   if (choices.length === 0) return <Empty title="No other policy is kept" />;

@@ -100,7 +100,7 @@ export function Catalog({ chosen, onChoose }: { chosen: string | null; onChoose:
           ))}
         </select>
       </div>
-      {catalog.isError ? (
+      {catalog.isLoadingError ? (
         <Failed error={catalog.error} again={() => void catalog.refetch()} />
       ) : catalog.isPending ? (
         <Loading rows={10} label="Loading the catalog" />
