@@ -167,3 +167,18 @@ def test_a_list_outlives_a_poll_that_failed(platform: Platform, page: Page) -> N
         with page.expect_response(lambda response: response.status == 500):
             pass
     expect(page.get_by_role("alertdialog")).to_be_visible()
+
+
+def test_a_form_with_changes_is_left_when_that_is_meant(page: Page) -> None:
+    page.goto("/rounds/new?preset=smoke")
+    description, leaving = page.get_by_role("textbox", name="description"), page.get_by_role("alertdialog")
+    description.fill("mine")
+    away = page.get_by_role("navigation", name="Main").get_by_role("link", name="Tasks")
+    away.click()
+    leaving.get_by_role("button", name="Stay").click()
+    expect(description).to_have_value("mine")
+    page.get_by_role("radio", name="flywheel").check()  # the same form
+    expect(description).to_have_value("mine")
+    away.click()
+    leaving.get_by_role("button", name="Leave").click()
+    expect(page.get_by_role("heading", name="Tasks", exact=True)).to_be_visible()

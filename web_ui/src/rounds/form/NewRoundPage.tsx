@@ -1,12 +1,14 @@
 /** Starts a round: from a preset, or as another round was, with whatever is to be different. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
+import { getRouteApi, Link, useBlocker } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 
 import { answer, api, ApiError } from "../../api/client";
 import { roundFormQuery, roundQuery } from "../../api/queries";
 import type { Preset, RoundForm } from "../../api/words";
+import { counted } from "../../format/numbers";
+import { Confirm } from "../../parts/Dialog";
 import { Empty, Failed, Loading, Trouble } from "../../parts/Notice";
 import { Page, Panel } from "../../parts/Page";
 import { ConfigSection } from "./ConfigSection";
@@ -79,7 +81,7 @@ function RoundForm({ form, original }: { form: RoundForm; original: Original | n
         : answer(api.POST("/v1/rounds", { body: { preset: chosen?.name ?? "", overrides } })),
     onSuccess: async (round) => {
       await client.invalidateQueries({ queryKey: ["rounds"] });
-      await navigate({ to: "/rounds/$id", params: { id: String(round.id) } });
+      await navigate({ to: "/rounds/$id", params: { id: String(round.id) }, ignoreBlocker: true });
     },
     onError: (error) => {
       const path = error instanceof ApiError ? blamed(sections, error.field) : null;
@@ -113,6 +115,11 @@ function RoundForm({ form, original }: { form: RoundForm; original: Original | n
     if (Object.keys(draft.errors).length === 0) start.mutate(draft.overrides);
   };
   const { changes } = draft;
+  const leaving = useBlocker({
+    shouldBlockFn: ({ current, next }) => changes > 0 && current.pathname !== next.pathname,
+    enableBeforeUnload: changes > 0,
+    withResolver: true,
+  });
   const atField = start.error instanceof ApiError && blamed(sections, start.error.field) !== null;
   return (
     <Page title={original ? `Clone round ${original.id}` : "Start a round"}>
@@ -174,6 +181,17 @@ function RoundForm({ form, original }: { form: RoundForm; original: Original | n
           {atField ? null : <Trouble error={start.error} />}
         </div>
       </form>
+      <Confirm
+        open={leaving.status === "blocked"}
+        onOpen={() => leaving.reset?.()}
+        title="Leave without starting it?"
+        text={`${counted(changes, "change")} of this form would be lost.`}
+        action="Leave"
+        keep="Stay"
+        busy={false}
+        error={null}
+        onConfirm={() => leaving.proceed?.()}
+      />
     </Page>
   );
 }
