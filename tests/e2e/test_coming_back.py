@@ -69,6 +69,14 @@ def test_who_reads_far_down_a_list_finds_that_place_again(platform: Platform, pa
     expect(table.get_by_text("a newer one")).to_be_visible()
 
 
+def test_on_a_phone_the_rows_of_a_list_are_links(platform: Platform, page: Page) -> None:
+    record(platform, steps=1, instruction="to be opened")
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto("/trajectories")
+    page.get_by_role("table", name="Trajectories").get_by_role("link", name="to be opened").click()
+    expect(page.get_by_test_id("instruction")).to_have_text("to be opened")
+
+
 def test_a_press_beside_a_dialog_loses_nothing_that_was_typed(page: Page) -> None:
     page.goto("/flywheel")
     opening, dialog = page.get_by_role("button", name="Route episodes"), page.get_by_role("dialog")
@@ -131,6 +139,14 @@ def test_a_mark_that_was_not_kept_is_told_at_the_next_step(platform: Platform, p
     page.keyboard.press("g")
     expect(panel.get_by_role("list", name="Marks")).to_contain_text("good")
     expect(panel.get_by_role("alert")).to_have_count(0)
+
+
+def test_the_cells_of_a_replay_never_cover_each_other(platform: Platform, page: Page) -> None:
+    page.add_init_script(COVERED)
+    page.goto(f"/trajectories/{record(platform, steps=3)}?step=1")
+    expect(page.get_by_test_id("strip").get_by_role("listitem")).to_have_count(4)
+    expect(page.get_by_role("img", name="Screen at step 1")).to_be_visible()
+    assert page.evaluate("() => window.covered") is None
 
 
 def test_a_picture_that_could_not_be_fetched_is_fetched_again(platform: Platform, page: Page) -> None:

@@ -5,7 +5,7 @@
  */
 
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { startTransition, useEffect, useEffectEvent, useMemo } from "react";
+import { startTransition, useEffect, useEffectEvent, useLayoutEffect, useMemo } from "react";
 
 import { figure, signed } from "../format/numbers";
 import { useBox } from "../parts/useBox";
@@ -63,7 +63,8 @@ export function StepStrip({
   useEffect(() => {
     if (first !== undefined && last !== undefined) startTransition(() => tell([first, last]));
   }, [first, last]);
-  useEffect(() => virtual.measure(), [virtual, width]);
+  // before it is drawn: cells of another width where the old ones stood would cover each other
+  useLayoutEffect(() => virtual.measure(), [virtual, width]);
   useEffect(() => virtual.scrollToIndex(stop, { align: "auto" }), [virtual, stop, width]);
   return (
     <>
