@@ -154,8 +154,8 @@ async def _agreement(sources: list[str], chosen: Mapping[str, Any], url: str | N
 def add(name: Annotated[str, typer.Argument(help="a-z, 0-9, _, . and -")], url: HomeUrl = None) -> None:
     """Open an account of the role annotator; prints a token for it, which is shown this once.
 
-    With it they sign in at the page, or send it as DESKHAND_TOKEN: they read everything and annotate, and
-    change nothing else.
+    With it they sign in at the page, or send it as DESKHAND_TOKEN: they read everything, annotate,
+    answer proposals and take over running episodes, and change nothing else.
     """
     out.print(asyncio.run(_add(name, url)), soft_wrap=True)
 
