@@ -33,8 +33,8 @@ MENDING = "films need the module 'av': pip install av"
 JPEG_QUALITY = 80
 LAST_FRAME_MS = 40
 MOST_WAITING = 8
-"""Pictures that wait to be encoded. Of those that come faster the last alone is kept: a film is to be complete
-soon after its episode."""
+"""Pictures that wait to be encoded. Of those that come faster the last alone is kept: a film is to be
+complete soon after its episode."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
