@@ -331,7 +331,7 @@ async def test_what_goes_takes_its_entries_along(store: Store) -> None:
     assert (await store.review_queue()).items == ()
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "1/2", "one/2/k/a", "1.0/two/k/a"])
+@pytest.mark.parametrize("cursor", ["", "x", "1/2", "one/2/k/a", "1.0/two/k/a", f"1.0/{2**31}/k/a"])
 async def test_a_cursor_that_is_none_is_refused(store: Store, cursor: str) -> None:
     with pytest.raises(InvalidQuery, match="cursor"):
         await store.review_queue(cursor=cursor)
