@@ -155,8 +155,8 @@ MUTATIONS = {
     "clipped_value_loss": ("losses", "0.5 * torch.maximum(plain,", "0.5 * torch.minimum(plain,"),
     "kl_k3": (
         "losses",
-        "return log_ratio.exp() - 1.0 - log_ratio",
-        "return log_ratio.exp() - 1.0 + log_ratio",
+        "return _ratio(log_ratio) - 1.0 - log_ratio",
+        "return _ratio(log_ratio) - 1.0 + log_ratio",
     ),
     "entropy_of": ("losses", "torch.where(torch.isneginf(logp), 0.0, logp)", "logp"),
     "normalise batch": ("normalisation", "/ (kept.std(unbiased=False) + EPSILON)", "/ 1.0"),
