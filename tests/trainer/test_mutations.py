@@ -87,7 +87,7 @@ MUTATIONS = {
     "shares": ("curriculum", "records[task].success <= high", "records[task].success >= high"),
     "shares of what is out of reach": ("curriculum", "low <= records[task]", "0.0 <= records[task]"),
     "recorded": ("curriculum", "for won, turns in own if won", "for won, turns in own"),
-    "turn_limit": ("curriculum", "iteration // every", "(iteration + 1) // every"),
+    "turn_limit": ("curriculum", "iteration) // every", "iteration + 1) // every"),
     "gate": ("rewards", "outcome >= rule.gate", "outcome > rule.gate"),
     "length_adaptive_lambda": ("advantages", "(1.0 - 1.0 / (alpha", "(1.0 - 2.0 / (alpha"),
     "length_adaptive_lambda clamp": ("advantages", ".clamp(min=0.0)", ""),
