@@ -12,6 +12,7 @@ AgentError
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -37,6 +38,11 @@ class UnknownAction(ActionSyntaxError):
 class InferenceError(AgentError):
     """The model did not reply."""
 
+    def __init__(self, message: str, *, cost: Mapping[str, float] | None = None) -> None:
+        super().__init__(message)
+        self.cost: Mapping[str, float] = cost or {}
+        """Of what was asked for nothing, as in `Decision.cost`."""
+
 
 class InferenceTimeout(InferenceError):
     """The model passed its deadline."""
@@ -59,8 +65,15 @@ class Trouble(StrEnum):
 class EndpointError(InferenceError):
     """An endpoint refused or broke."""
 
-    def __init__(self, message: str, *, status: int | None = None, trouble: Trouble | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        trouble: Trouble | None = None,
+        cost: Mapping[str, float] | None = None,
+    ) -> None:
+        super().__init__(message, cost=cost)
         self.status = status
         self.trouble = trouble
         """Of the last request; None where no request was made."""

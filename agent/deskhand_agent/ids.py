@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 import uuid
 from itertools import count
 
 _counter = count(int.from_bytes(os.urandom(1), "big"))
+
+
+def is_id(text: str) -> bool:
+    """Whether it is of the form of `new_id`."""
+    return re.fullmatch("[0-9a-f]{32}", text) is not None
 
 
 def new_id() -> str:

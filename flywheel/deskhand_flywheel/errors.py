@@ -20,7 +20,8 @@ FlywheelError
 │   ├── UnknownAnnotation        no such mark or note
 │   ├── UnknownDataset
 │   └── UnknownPolicy            carries the nearest ids
-├── InvalidQuery                 a cursor, limit or filter that makes no sense
+├── InvalidQuery                 a limit or filter that makes no sense
+│   └── InvalidCursor            a cursor that no page gave out
 ├── InvalidReviewRules           rules of disagreement that are not as such rules are; names the field
 ├── AnnotationRefused            a score, mark or note that cannot be taken
 │   ├── InvalidScore             not from 0 to 1
@@ -155,7 +156,18 @@ class UnknownPolicy(NotFound):
 
 
 class InvalidQuery(FlywheelError):
-    """A cursor, limit or filter that makes no sense; says which."""
+    """A limit or filter that makes no sense; says which."""
+
+
+class InvalidCursor(InvalidQuery):
+    """A cursor that no page gave out."""
+
+    def __init__(self, cursor: str) -> None:
+        super().__init__(f"the cursor {cursor!r:.80} is not one that this list gave out")
+        self.cursor = cursor
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.cursor,))
 
 
 class InvalidReviewRules(FlywheelError):

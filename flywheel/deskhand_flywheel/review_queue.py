@@ -34,7 +34,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import tables
 from deskhand_flywheel.annotations import annotator_of
-from deskhand_flywheel.errors import InvalidQuery
+from deskhand_flywheel.errors import InvalidCursor, InvalidQuery
 from deskhand_flywheel.filters import matches
 from deskhand_flywheel.parts import json_column
 from deskhand_flywheel.records import decode, encode
@@ -124,7 +124,8 @@ class ReviewQueue(KeptReviewRules):
             limit: at most this many, 1 to 500.
 
         Raises:
-            InvalidQuery: the cursor is none, or the limit out of range.
+            InvalidCursor: no page gave it out.
+            InvalidQuery: the limit is out of range.
         """
         if not 1 <= limit <= MAX_PAGE:
             raise InvalidQuery(f"a page holds 1 to {MAX_PAGE} entries, not {limit}")
@@ -315,7 +316,9 @@ def _after(cursor: str) -> ColumnElement[bool]:
         strength, index, kind, trajectory_id = cursor.split("/", 3)
         place = (trajectory_id, int(index), kind)
         least = float(strength)
+        if not _WHOLE <= place[1] < 2**31:
+            raise ValueError(index)
     except ValueError as error:
-        raise InvalidQuery(f"cursor: {cursor!r} is not the next_cursor of a page") from error
+        raise InvalidCursor(cursor) from error
     key = tuple_(table.c.trajectory_id, table.c.step_index, table.c.kind)
     return or_(table.c.strength < least, and_(table.c.strength == least, key > tuple_(*place)))

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple, TypeAlias
 from sqlalchemy import ColumnElement, Row, Select, func, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from deskhand_agent.ids import is_id
 from deskhand_agent.types import Step, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel import tables
 from deskhand_flywheel.database import in_chunks
 from deskhand_flywheel.errors import (
     BlobError,
     FlywheelError,
+    InvalidCursor,
     InvalidQuery,
     RecordError,
     UnknownTrajectory,
@@ -99,6 +101,7 @@ class Trajectories(Recording):
             limit: at most this many, 1 to 500.
 
         Raises:
+            InvalidCursor: no page gave it out.
             InvalidQuery: the limit is out of range.
         """
         if not 1 <= limit <= MAX_PAGE:
@@ -107,6 +110,7 @@ class Trajectories(Recording):
         chosen = chosen or TrajectoryFilter()
         rows: Sequence[Row[Any, Any, Any, int, Any, Any]] = ()
         async with self.database.read() as connection:
+            await _check_cursor(connection, cursor)
             async for since in self._reaches(connection, chosen, cursor):
                 # one more than asked for tells whether there is a next page
                 query = _summaries().where(_before(cursor), matches(chosen, since=since))
@@ -242,6 +246,19 @@ def _read(trajectory_id: str, found: Mapping[str, _Rows]) -> Trajectory:
         steps=tuple(loads(Step, step) for step in rows.steps),
         end=None if rows.end is None else loads(TrajectoryEnd, rows.end),
     )
+
+
+async def _check_cursor(connection: AsyncConnection, cursor: str | None) -> None:
+    """What it names may have been dropped since; an id of another form, as others' episodes have, is looked
+    up.
+
+    Raises:
+        InvalidCursor: no page gave it out.
+    """
+    if cursor is not None and not is_id(cursor):
+        table = tables.trajectories
+        if await connection.scalar(select(table.c.id).where(table.c.id == cursor)) is None:
+            raise InvalidCursor(cursor)
 
 
 def _before(cursor: str | None) -> ColumnElement[bool]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import time
 import uuid
 
-from deskhand_agent.ids import new_id
+from deskhand_agent.ids import is_id, new_id
 
 
 def test_ids_are_uuids_of_version_7_and_carry_the_time() -> None:
@@ -12,6 +12,11 @@ def test_ids_are_uuids_of_version_7_and_carry_the_time() -> None:
     after = time.time_ns() // 1_000_000
     assert (made.version, made.variant) == (7, uuid.RFC_4122)
     assert before <= made.int >> 80 <= after
+
+
+def test_ids_are_known_by_their_form() -> None:
+    assert is_id(new_id())
+    assert not any(map(is_id, ("", "gc-1", new_id()[1:], new_id().upper() + "\n", "²" * 32)))
 
 
 def test_ids_differ_and_sort_by_time() -> None:

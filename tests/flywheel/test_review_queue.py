@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from flywheel_episodes import Urls, make_end, make_start, make_step, make_trajectory, picture, write
-from sqlalchemy import update
+from sqlalchemy import text, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from deskhand_flywheel import tables
+from deskhand_flywheel import review_queue, tables
 from deskhand_flywheel.errors import InvalidQuery, InvalidReviewRules
 from deskhand_flywheel.review_rules import (
     Opinions,
@@ -236,6 +237,46 @@ async def test_of_two_that_find_at_once_neither_drops_what_the_other_found(
     assert len(entries) == await meanwhile[0] == 2
 
 
+async def test_one_that_finds_while_another_does_hears_all_that_was_said(
+    postgresql: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL lets two in at a time: the second waits where it would read what the first has not heard."""
+    urls = Urls(folder=tmp_path, postgresql=postgresql())
+    heard, other_is_there = asyncio.Event(), asyncio.Event()
+    opinions = review_queue._opinions  # pyright: ignore[reportPrivateUsage]
+
+    async def slow_at_first(connection: AsyncConnection, trajectory_id: str) -> Opinions:
+        said = await opinions(connection, trajectory_id)
+        if not heard.is_set():
+            heard.set()
+            await other_is_there.wait()
+        return said
+
+    monkeypatch.setattr(review_queue, "_opinions", slow_at_first)
+    async with (
+        await Store.open(urls.database, urls.blobs) as one,
+        await Store.open(urls.database, urls.blobs) as other,
+    ):
+        await write(one, make_trajectory("a", end=make_end()))
+        await one.add_scores(steps("prm:1", (0.1, 0.1, 0.1)))
+        first = asyncio.create_task(one.find_disagreements_of("a", RULES))
+        await heard.wait()
+        await other.add_outcome_scores([outcome(0.0)])
+        second = asyncio.create_task(other.find_disagreements_of("a", RULES))
+        async with asyncio.timeout(30):
+            while not second.done() and not await _somebody_waits(other):
+                await asyncio.sleep(0.02)
+        other_is_there.set()
+        assert await asyncio.gather(first, second) == [1, 2]
+        assert len((await one.review_queue()).items) == 2
+
+
+async def _somebody_waits(store: Store) -> bool:
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    async with store.database.read() as connection:
+        return await connection.scalar(text(waiting)) > 0
+
+
 async def test_newer_scores_change_the_queue(store: Store) -> None:
     await write(store, make_trajectory("a", end=make_end(), labels={"run": "1"}))
     await store.add_outcome_scores([outcome(0.0)])
@@ -331,7 +372,7 @@ async def test_what_goes_takes_its_entries_along(store: Store) -> None:
     assert (await store.review_queue()).items == ()
 
 
-@pytest.mark.parametrize("cursor", ["", "x", "1/2", "one/2/k/a", "1.0/two/k/a"])
+@pytest.mark.parametrize("cursor", ["", "x", "1/2", "one/2/k/a", "1.0/two/k/a", f"1.0/{2**31}/k/a"])
 async def test_a_cursor_that_is_none_is_refused(store: Store, cursor: str) -> None:
     with pytest.raises(InvalidQuery, match="cursor"):
         await store.review_queue(cursor=cursor)

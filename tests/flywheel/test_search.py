@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from alembic import command
 from flywheel_episodes import Urls, make_end, make_step, make_trajectory, write
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Text, cast, select, text
 
 from deskhand_agent.types import Failure, Step, StopReason
 from deskhand_flywheel import tables, trajectories
@@ -87,7 +87,20 @@ async def test_an_episode_played_elsewhere_is_found_as_one_played_here(store: St
     assert await store.trajectory_ids(TrajectoryFilter(min_score=1.0, max_score=1.0)) == both
 
 
-@pytest.mark.parametrize("word", ["re\u0301sume\u0301", "Vie\u0323\u0302t", "か\u3099き\u3099"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        "re\u0301sume\u0301",
+        "Vie\u0323\u0302t",
+        "か\u3099き\u3099",
+        "שָׁלוֹם",
+        "مُحَمَّد",
+        "हिन्दी",
+        "தமிழ்",
+        "ภาษาดี",
+        "क्\u200dष",
+    ],
+)
 async def test_words_with_marks_on_their_letters_are_found(store: Store, word: str) -> None:
     await write(store, make_trajectory("marked", instruction=f"Open the {word} file"))
     await write(store, make_trajectory("other", instruction="Open the other file"))
@@ -102,13 +115,27 @@ async def test_a_query_without_a_word_is_refused(library: Store, query: str) -> 
         await _found(library, query)
 
 
-def test_both_languages_say_the_same() -> None:
-    terms = terms_of('log-in "sign  in" pass* -admin')
-    assert fts5_query(terms) == 'said : (("log in" AND "sign in" AND "pass"*) NOT "admin")'
-    assert tsquery(terms) == "(log <-> in) & (sign <-> in) & (pass:*) & !(admin)"
-    marked = terms_of("re\u0301sume\u0301*")
-    assert fts5_query(marked) == 'said : (("re\u0301sume\u0301"*))'
-    assert tsquery(marked) == "(re <-> sume:*)"
+async def test_both_languages_say_the_same(store: Store) -> None:
+    for query, in_fts5, in_postgresql in (
+        (
+            'log-in "sign  in" pass* -admin',
+            'said : (("log-in" AND "sign  in" AND "pass*"*) NOT "admin")',
+            ["'log' <-> 'in'", "'sign' <-> 'in'", "'pass':*", "!'admin'"],
+        ),
+        ("re\u0301sume\u0301*", 'said : (("re\u0301sume\u0301*"*))', ["'re' <-> 'sume':*"]),
+        ('a"b \0 -²*', 'said : (("a b" AND "\\x00") NOT "²*"*)', ["'a' <-> 'b'", "'x00'", ""]),
+    ):
+        terms = terms_of(query)
+        assert fts5_query(terms) == in_fts5
+        if not store.database.is_sqlite:
+            asked = select(*(cast(tsquery(term), Text) for term in terms))
+            async with store.database.read() as connection:
+                assert [*(await connection.execute(asked)).one()] == in_postgresql
+
+
+async def test_a_query_of_many_words_is_one(store: Store) -> None:
+    await write(store, make_trajectory("a", instruction="a b c"))
+    assert await _found(store, "a b* -d " * 150) == ["a"]
 
 
 async def test_what_is_dropped_is_not_found(library: Store) -> None:

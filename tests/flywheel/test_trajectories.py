@@ -24,6 +24,7 @@ from deskhand_flywheel import tables
 from deskhand_flywheel.errors import (
     ConflictingRecord,
     CorruptBlob,
+    InvalidCursor,
     InvalidQuery,
     MalformedRecord,
     MissingBlob,
@@ -195,6 +196,20 @@ async def test_a_page_that_is_exactly_full_has_no_next(store: Store) -> None:
         await store.begin(make_start(trajectory_id))
     assert (await store.trajectories(limit=3)).next_cursor is None
     assert (await store.trajectories(limit=2)).next_cursor == "b"
+
+
+async def test_a_cursor_that_no_page_gave_out_is_refused(store: Store, new_id: Callable[[], str]) -> None:
+    ids = ["of-others", new_id()]
+    for trajectory_id in ids:
+        await store.begin(make_start(trajectory_id))
+    for cursor in ("", "nothing", "of-others\n", "F" * 32):
+        with pytest.raises(InvalidCursor, match="cursor"):
+            await store.trajectories(cursor=cursor)
+    page = await store.trajectories(limit=1)
+    assert (page.next_cursor, page.items[0].id) == ("of-others", "of-others")
+    assert [one.id for one in (await store.trajectories(cursor="of-others")).items] == ids[1:]
+    # one that was dropped since its page
+    assert len((await store.trajectories(cursor="f" * 32)).items) == 1
 
 
 @pytest.mark.parametrize("limit", [0, -1, 501])

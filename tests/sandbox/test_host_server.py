@@ -5,6 +5,7 @@ import importlib.util
 import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import httpx
@@ -284,6 +285,21 @@ async def test_a_malformed_call_is_answered_and_the_channel_goes_on(
         assert says in str(reply.error)
         good = await answer_to(connection, frames.pack_request(2, 0, "observe", False))
         assert (good.id, good.error) == (2, None)
+
+
+async def test_a_channel_forgets_the_forks_that_were_closed(http: httpx.AsyncClient) -> None:
+    async with channel(http, await grant(http)) as connection:
+
+        async def ask(method: str, target: int, argument: Any) -> frames.Reply:
+            return await answer_to(connection, frames.pack_request(1, target, method, argument))
+
+        one, two = (frames.decode_handle(each).target for each in (await ask("fork", 0, 2)).result)
+        assert (await ask("close", one, None)).error is None
+        assert "has no sandbox" in str((await ask("observe", one, False)).error)
+        (three,) = (frames.decode_handle(each).target for each in (await ask("fork", 0, 1)).result)
+        assert len({0, one, two, three}) == 4
+        for target in (0, two, three):
+            assert (await ask("observe", target, False)).error is None
 
 
 @pytest.mark.parametrize("data", [b"", b"\xc1", b"nonsense", "text", b"\x93\x01\x02\x03"])

@@ -524,6 +524,18 @@ async def test_forks_live_under_the_lease_and_end_with_it(bench: Bench) -> None:
     assert (bench.pool.idle, bench.pool.lost) == (1, {})
 
 
+async def test_a_fork_that_was_closed_is_not_kept_until_the_lease_ends(bench: Bench) -> None:
+    async with bench.manager.lease("tiny", owner="me") as sandbox:
+        await sandbox.reset(TASK)
+        for _ in range(3):
+            (fork,) = await sandbox.fork(1)
+            await fork.close()
+        (left,) = await sandbox.fork(1)
+        await left.observe()
+    await until(lambda: bench.pool.closing == 0)
+    assert [each.closed for each in bench.made] == [0, 1, 1, 1, 1]
+
+
 async def test_draining_lends_nothing_more_and_waits_for_the_leases(bench: Bench) -> None:
     lease = await bench.manager.acquire("tiny", owner="me")
     assert not await bench.manager.drain(0.01)

@@ -169,12 +169,33 @@ def test_rejection_takes_rewards_beside_the_outcome_where_something_goes_by_them
 
 
 @pytest.mark.parametrize(
+    "told",
+    [
+        {"advantage": "archer"},
+        {"advantage": "token"},
+        {"normalisation": "group"},
+        {"advantage": "grpo", "normalisation": "none"},
+    ],
+)
+@pytest.mark.parametrize("algorithm", ["rejection", "cloning"])
+def test_who_imitates_compares_no_turns_with_what_was_expected(algorithm: str, told: dict[str, str]) -> None:
+    named = " and ".join(told)
+    with pytest.raises(
+        ConfigError, match=f"^{named}: {algorithm} imitates .*: leave {named} out$"
+    ) as refused:
+        parse_config(PpoConfig, {"algorithm": algorithm, **told})
+    assert refused.value.field == next(iter(told))
+    if algorithm == "rejection":  # the tokens that covariance leaves out are found by advantages
+        parse_config(PpoConfig, {"algorithm": algorithm, "covariance_clip": 0.01, **told})
+
+
+@pytest.mark.parametrize(
     "changes",
     [
         {"gamma": 1.0, "shaping": {"void": 0.1}},
         {"advantage": "bilevel", "shaping": {"void": 0.1}},
         {"advantage": "grpo", "normalisation": "none", "shaping": {"void": 0.1}},
-        {"algorithm": "rejection", "keep_spread": 0.5, "shaping": {"void": 0.1}},
+        {"algorithm": "rejection", "advantage": "turn", "keep_spread": 0.5, "shaping": {"void": 0.1}},
         {"process_form": "potential"},
         {"shaping": {"free_tokens": 8}},
     ],

@@ -829,6 +829,30 @@ def test_a_batch_without_any_advantage_changes_nothing() -> None:
     assert report.policy_loss == 0 and math.isfinite(report.entropy)
 
 
+@pytest.mark.parametrize("scaled", [False, True])
+def test_a_policy_that_is_held_is_not_differentiated(monkeypatch: pytest.MonkeyPatch, scaled: bool) -> None:
+    config = replace(BASE, scale_by_clipping_bias=scaled)
+    samples = [replace(s, advantage=(0.0,) * len(s.reply_ids)) for s in batch_for(config).samples]
+
+    def critic_of(config: PpoConfig) -> tuple[Tensor, bool, int]:
+        model, ways_back = fresh(), list[Tensor]()
+        score = model.score
+
+        def seen(few: Sequence[TrainingSample], *, temperature: float) -> Any:
+            scores = score(few, temperature=temperature)
+            scores.logprobs.register_hook(ways_back.append)
+            return scores
+
+        monkeypatch.setattr(model, "score", seen)
+        report = Learner(model, config).update(samples, lr=0.05)
+        return model.critic.weight.detach().clone(), report.held, len(ways_back)
+
+    critic, held, ways_back = critic_of(config)
+    assert held and ways_back == 0 and not torch.equal(critic, fresh().critic.weight)
+    beside, held, ways_back = critic_of(replace(config, entropy_coef=0.01))
+    assert not held and ways_back > 0 and torch.equal(critic, beside)
+
+
 @pytest.mark.parametrize(
     ("worth", "pictured", "stay"),
     [

@@ -238,6 +238,14 @@ def test_k3_is_zero_at_equality_positive_elsewhere_and_unbiased() -> None:
     torch.testing.assert_close((p * k3).sum(), (p * (p / q).log()).sum(), **TIGHT)
 
 
+def test_k3_of_a_token_that_became_all_but_impossible_is_finite_and_pulls_it_back() -> None:
+    new, held = leaf(torch.tensor([-120.0, -1.0])), torch.tensor([0.0, -1.0])
+    k3 = kl_k3(new, held, torch.ones(2).bool())
+    assert k3.square().isfinite().all() and k3[0] > 1e17 and k3[1] == 0
+    slope = grad(k3.sum(), new)
+    assert slope.norm().isfinite() and slope[0] < 0 and slope[1] == 0
+
+
 def test_entropy_with_suppressed_ids() -> None:
     logits = leaf(torch.tensor([[0.0, 0.0, -math.inf], [math.nan, 1.0, 2.0]]))
     mask = torch.tensor([True, False])

@@ -18,6 +18,8 @@ from deskhand_agent.sinks import MemorySink
 from deskhand_agent.types import Context, Decision, Trajectory
 from deskhand_agent.worker import Job, WorkerSettings
 from deskhand_sandbox.backends.fake import FakeBackend, FakeSandbox
+from deskhand_sandbox.host.client import SandboxClient
+from deskhand_sandbox.manager.records import ManagerStatus, PoolStatus
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click, Limits, Task
 from deskhand_trainer import silence, streaming
@@ -162,6 +164,54 @@ async def test_a_stall_is_told_with_its_cause_and_ends_in_an_error() -> None:
         await rollouts.take(starts=1)
     await rollouts.close()
     assert told[0] == "inference has 7 requests it has not answered"
+
+
+class Boots(SandboxClient):
+    """A host whose machines are cold, and which makes its sandboxes until somebody says otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__("http://127.0.0.1:1", "token")
+        self.makes, self.made = True, asyncio.Event()
+
+    async def status(self) -> ManagerStatus:
+        pool = PoolStatus(
+            name="fake", kind="fake", labels={}, max_sandboxes=3, leased=0, idle=0, creating=3 * self.makes,
+            closing=0, queued=3, created=0, lost={},
+        )  # fmt: skip
+        return ManagerStatus(draining=False, pools=(pool,), leases=(), orphans_ended=0)
+
+    @asynccontextmanager
+    async def lease(self, kind: str, **_: Any) -> AsyncGenerator[Any]:
+        await self.made.wait()
+        async with Fakes().lease(kind) as sandbox:
+            yield sandbox
+
+
+async def test_sandboxes_that_are_being_made_are_waited_for_and_named() -> None:
+    host, told = Boots(), list[str]()
+
+    def stalled(cause: str) -> None:
+        told.append(cause)
+        host.made.set() if len(told) == 7 else None
+
+    rollouts = stream(Made(), source=host, settings=replace(SETTINGS, stall_s=0.1), on_stall=stalled)
+    taken = await rollouts.take(starts=1)
+    await rollouts.close()
+    assert len(taken.trajectories) == 1 and told[:7] == ["sandboxes are still being made"] * 7
+
+
+async def test_once_no_sandbox_is_being_made_a_stall_counts_from_there() -> None:
+    host, told = Boots(), list[str]()
+
+    def stalled(cause: str) -> None:
+        told.append(cause)
+        host.makes = len(told) < 3
+
+    rollouts = stream(Made(), source=host, settings=replace(SETTINGS, stall_s=0.03), on_stall=stalled)
+    with pytest.raises(RolloutsStalled, match=r"for 0\.24 s: environments do not answer"):
+        await rollouts.take(starts=1)
+    await rollouts.close()
+    assert told == ["sandboxes are still being made"] * 3 + ["environments do not answer"] * 5
 
 
 async def test_a_stall_that_is_the_judges_names_it() -> None:

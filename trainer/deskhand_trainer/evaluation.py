@@ -17,7 +17,7 @@ from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.admission import measured_on
 from deskhand_trainer.click_targets import Hit, TargetWatcher
-from deskhand_trainer.outcome_reward import Pay, by_verifier
+from deskhand_trainer.outcome_reward import Pay, by_verifier, counted
 from deskhand_trainer.rollouts import SeedRange, collect, collect_or_reuse, jobs_of, limited
 from deskhand_trainer.wilson import Rate, Tries, clustered_wilson, wilson
 
@@ -94,7 +94,7 @@ async def evaluate(
     labels = {**labels, "purpose": "evaluation", "mode": mode}
     work = partial(collect, sink=sink)
     if reuse is not None and not targets:
-        work = partial(collect_or_reuse, store=reuse, labels=labels)
+        work = partial(collect_or_reuse, store=reuse, labels=labels, pictures=pay is not by_verifier)
     found: list[Evaluation] = []
     for number, task in enumerate(tasks):
         own, begin = measured_on(task, split, offset)
@@ -119,7 +119,7 @@ async def evaluate(
             ),
             owner=owner,
             policy_update=policy_update,
-            pay=pay,
+            pay=counted(pay),
             on_done=None if on_done is None else lambda n, before=before: on_done(before + n),
         )
         found.append(_summary(task, mode, ranged, collected.trajectories, collected.dropped, watcher))

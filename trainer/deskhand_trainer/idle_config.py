@@ -25,6 +25,10 @@ _RANKING = {"keep_spread", "covariance_clip"}
 """What goes by all that was earned where nothing else of learning does."""
 
 
+_COMPARED = ("advantage", "normalisation")
+"""How much better than expected a turn was."""
+
+
 def refuse_idle_settings(told: Set[str], *, algorithm: str, rollouts: str, advantage: str) -> None:
     """
     Args:
@@ -44,6 +48,12 @@ def refuse_idle_settings(told: Set[str], *, algorithm: str, rollouts: str, advan
         raise ValueError(
             f"{idle}: rejection imitates what the outcome alone chooses: leave {idle} out, or set "
             "keep_spread below 1, which goes by all rewards"
+        )
+    imitates = algorithm in ("rejection", "cloning")
+    if imitates and "covariance_clip" not in told and (idle := _named(_COMPARED, told)):
+        raise ValueError(
+            f"{idle}: {algorithm} imitates whole episodes, whatever was to be expected of their turns: leave "
+            f"{idle} out"
         )
     if told >= {"curate", "success_band"}:
         raise ValueError(

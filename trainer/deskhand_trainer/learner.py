@@ -200,9 +200,11 @@ class Learner:
         parts = self._parts(rows.teaching() if by_advantages_alone(self.config) else rows)
         for parameter in (*self._actor, *self._critic):
             parameter.grad = None
-        trained = self._critic if critic_only else [*self._actor, *self._critic]
+        # shared out, what a pass of the policy gathered is let go of on its way back
+        back = actor or not (critic_only or self.ranks.alone)
+        trained = [*self._actor, *self._critic] if back else self._critic
         differentiate = partial(self._gradients, allow_unused=True)
-        scaled = self.config.scale_by_clipping_bias and not critic_only
+        scaled = self.config.scale_by_clipping_bias and actor
         bias = ClippingBias(self._actor, differentiate) if scaled else None
 
         def gradients(part: Minibatch) -> tuple[Sequence[Tensor | None], BiasGradients | None, Tally]:

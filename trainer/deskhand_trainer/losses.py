@@ -231,7 +231,7 @@ def kl_k3(logprobs: Tensor, reference_logprobs: Tensor, mask: Tensor) -> Tensor:
         [...]; 0 where the mask is False.
     """
     log_ratio = torch.where(mask, reference_logprobs, 0.0) - torch.where(mask, logprobs, 0.0)
-    return log_ratio.exp() - 1.0 - log_ratio
+    return _ratio(log_ratio) - 1.0 - log_ratio
 
 
 def entropy_of(logits: Tensor, mask: Tensor) -> Tensor:

@@ -16,14 +16,16 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TypeAlias
 
+from deskhand_agent.accounts import spent
 from deskhand_agent.errors import EndpointError
 from deskhand_agent.time_limits import TimeLimit
-from deskhand_agent.types import StopReason, Trajectory
+from deskhand_agent.types import Decision, StopReason, Trajectory
 from deskhand_flywheel.errors import NoVerdict
 from deskhand_flywheel.judges import JudgeSettings, OutcomeJudge, Rubric
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import JudgeFailure, JudgeTrouble, OutcomeScore
-from deskhand_sandbox.types import Outcome
+from deskhand_sandbox.pictures import as_image
+from deskhand_sandbox.types import Observation, Outcome
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.outcome_config import OutcomeConfig
 
@@ -31,9 +33,31 @@ Pay: TypeAlias = Callable[[Trajectory], Awaitable[Trajectory | JudgeTrouble]]
 """The episode with the outcome it is paid for, or why there is none."""
 
 
+UNSEEN = Observation(screenshot=as_image(b"", (1, 1)), captured_at_s=0.0, settled_ms=0.0)
+
+
 async def by_verifier(trajectory: Trajectory) -> Trajectory | JudgeTrouble:
     """As its verifier says."""
     return trajectory
+
+
+def counted(pay: Pay) -> Pay:
+    """The same, of episodes that are only counted: without what was seen and said, of which there may be any
+    amount. What turns cost and which were void stays."""
+
+    async def paid(trajectory: Trajectory) -> Trajectory | JudgeTrouble:
+        told = await pay(trajectory)
+        if isinstance(told, JudgeTrouble):
+            return told
+        steps = tuple(replace(s, observation=UNSEEN, decision=_unsaid(s.decision)) for s in told.steps)
+        return replace(told, steps=steps, end=told.end and replace(told.end, final_observation=None))
+
+    return paid
+
+
+def _unsaid(decision: Decision) -> Decision:
+    summary = None if decision.summary is None else ""
+    return Decision(actions=decision.actions, text="", summary=summary, cost=spent(decision))
 
 
 class JudgedOutcomes:

@@ -10,6 +10,9 @@ from contextlib import asynccontextmanager
 
 from deskhand_agent.types import Step, StepSink, Trajectory, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel.types import JudgeTrouble
+from deskhand_sandbox.base import SandboxSource
+from deskhand_sandbox.errors import SandboxError
+from deskhand_sandbox.host.client import SandboxClient
 from deskhand_trainer.outcome_reward import Pay
 from deskhand_trainer.rollouts import to_learn_from
 
@@ -38,6 +41,8 @@ class Silence:
         self._unpaid = 0
         """Episodes that have ended and wait for their verdict."""
         self.alarms = 0
+        self._excused = 0
+        """Of these up to the last at which sandboxes were being made."""
         self.since_s = time.monotonic()
         """Moved on by what nobody waited for."""
 
@@ -45,6 +50,12 @@ class Silence:
     def next_s(self) -> float:
         """When it is told of next, by the monotonic clock."""
         return self.since_s + (self.alarms + 1) * self._stall_s
+
+    @property
+    def unexcused(self) -> int:
+        """Alarms since sandboxes were last being made: cold machines take their time, and their host sees to
+        it that this is no more than they may."""
+        return self.alarms - self._excused
 
     def turn(self, index: int) -> None:
         """Episodes may last for longer than anybody waits in silence: one that goes on where others broke is
@@ -73,12 +84,18 @@ class Silence:
             self._furthest = max(self._furthest, len(trajectory.steps))
         return paid, broken
 
-    def tell(self) -> str | None:
-        """Tell of it where it has lasted long enough by now; the cause, if so."""
+    def tell(self, *, making: bool = False) -> str | None:
+        """Tell of it where it has lasted long enough by now; the cause, if so.
+
+        Args:
+            making: sandboxes are being made, which excuses it as long as nothing broke.
+        """
         if time.monotonic() < self.next_s:
             return None
         self.alarms += 1
-        cause = self._cause()
+        if making and not self._broken:
+            self._excused = self.alarms
+        cause = self._cause(making)
         self._on_stall(cause)
         return cause
 
@@ -97,10 +114,10 @@ class Silence:
             self.tell()
 
     def _begin(self) -> None:
-        self.since_s, self.alarms = time.monotonic(), 0
+        self.since_s, self.alarms, self._excused = time.monotonic(), 0, 0
         self._broken.clear()
 
-    def _cause(self) -> str:
+    def _cause(self, making: bool) -> str:
         """What keeps episodes from a verdict, as far as can be seen from here."""
         if self._broken:
             kinds = ", ".join(f"{count} {kind}" for kind, count in self._broken.most_common(3))
@@ -110,7 +127,17 @@ class Silence:
         asked = self._waiting()
         if asked:
             return f"inference has {asked} requests it has not answered"
-        return "environments do not answer"
+        return "sandboxes are still being made" if making else "environments do not answer"
+
+
+async def being_made(source: SandboxSource) -> bool:
+    """Whether a host makes sandboxes that somebody waits for."""
+    if not isinstance(source, SandboxClient):
+        return False
+    try:
+        return any(pool.creating and pool.queued for pool in (await source.status()).pools)
+    except SandboxError:
+        return False
 
 
 class HeardSink:

@@ -21,10 +21,10 @@ from deskhand_sandbox.base import SandboxSource
 from deskhand_trainer.errors import RolloutsStalled
 from deskhand_trainer.outcome_reward import Pay, by_verifier
 from deskhand_trainer.rollouts import to_learn_from
-from deskhand_trainer.silence import STALL_S, HeardSink, Silence
+from deskhand_trainer.silence import STALL_S, HeardSink, Silence, being_made
 
 STALLS = 5
-"""Alarms of one silence, at the last of which the stream is given up."""
+"""Alarms of one silence at the last of which the stream is given up, since sandboxes were last being made."""
 START = "start"
 """Label of a job: number of its start state in the stream."""
 
@@ -37,7 +37,8 @@ class StreamSettings:
     """Start states begun and not yet learned from, at most: those of a batch, and as many more as are under
     way at a time, so that nobody waits for a batch's last ones."""
     stall_s: float = STALL_S
-    """Of silence while the trainer waits, until there is an alarm; after five times as long, the end."""
+    """Of silence while the trainer waits, until there is an alarm; after five times as long in which no
+    sandbox is being made, the end."""
 
 
 @dataclass(slots=True)
@@ -114,7 +115,7 @@ class RolloutStream:
             finished: episodes of earlier lives that nobody learned from.
         """
         self._make, self.state, self._settings = make, state, settings
-        self._pay = pay
+        self._pay, self._source = pay, source
         self._groups: dict[int, _Group] = {}
         self._ready: deque[int] = deque()
         self._dropped: Counter[str] = Counter()
@@ -210,7 +211,8 @@ class RolloutStream:
                     async with asyncio.timeout(silence.next_s - time.monotonic()):
                         await self._changed.wait()
                 except TimeoutError:
-                    if (cause := silence.tell()) is not None and silence.alarms >= STALLS:
+                    cause = silence.tell(making=await being_made(self._source))
+                    if cause is not None and silence.unexcused >= STALLS:
                         seconds = silence.alarms * self._settings.stall_s
                         raise RolloutsStalled(
                             f"no episode came to a verdict for {seconds:g} s: {cause}"

@@ -180,7 +180,7 @@ class ApiClient:
                 # the others too, whether or not this one gives up; beyond its patience they may ask again
                 self._pace.hold(min(pause_s, self._settings.patience_s))
             if not got.passing or tried > self._settings.retries or late:
-                raise self._error(got, troubles, used)
+                raise self._error(got, troubles, used, waited_s)
             if got.trouble is not Trouble.RATE_LIMITED:
                 waited_s += pause_s
                 await asyncio.sleep(pause_s)
@@ -218,14 +218,15 @@ class ApiClient:
             )
 
     def _error(
-        self, missed: _Missed, troubles: Counter[Trouble], used: Sequence[Usage]
+        self, missed: _Missed, troubles: Counter[Trouble], used: Sequence[Usage], waited_s: float
     ) -> EndpointError | InferenceTimeout:
         tried = ", ".join(f"{trouble} {count}" for trouble, count in troubles.items())
         several = f" ({troubles.total()} requests: {tried})" if troubles.total() > 1 else ""
         message = f"{self._name} {missed.said}{several}{spending(together(map(self._priced, used)))}"
+        cost = self._cost(used, troubles, waited_s)
         if missed.trouble is Trouble.TIMEOUT:
-            return InferenceTimeout(message)
-        return EndpointError(message, status=missed.status, trouble=missed.trouble)
+            return InferenceTimeout(message, cost=cost)
+        return EndpointError(message, status=missed.status, trouble=missed.trouble, cost=cost)
 
     def _cost(self, used: Sequence[Usage], troubles: Counter[Trouble], waited_s: float) -> dict[str, float]:
         cost = together(map(self._priced, used))

@@ -34,6 +34,7 @@ from deskhand_agent.formats import OURS, Format, find_format, system_prompt
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.model_files import FAMILIES, base_of, family_of, writing
 from deskhand_agent.models.adapters import adapted, plain_copy, with_kept_adapters
+from deskhand_agent.models.described import images_of, settings_of
 from deskhand_agent.models.images import ImageCache, ImageSettings
 from deskhand_agent.models.tiny import TinyConfig, VisionLanguageModel, build_model
 from deskhand_agent.models.torchvision_gap import require_torchvision
@@ -226,22 +227,20 @@ def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = t
         if described is None or described.keys() <= {"format", REPLY_FORMAT}:
             return _released(folder, model, tokenizer, (described or {}).get(REPLY_FORMAT, OURS))
         tiny = described["tiny"]
-        images: dict[str, Any] = dict(described["images"])
-        images |= {"mean": tuple(images["mean"]), "std": tuple(images["std"])}
         return ModelBundle(
             model=model,
             tokenizer=tokenizer,
-            images=ImageSettings(**images),
-            coordinates=CoordinateSystem(**described["coordinates"]),
+            images=images_of(described["images"], model.config.vision_config),
+            coordinates=settings_of(CoordinateSystem, described["coordinates"], least=1),
             pictures_first=described["pictures_first"],
-            tiny=None if tiny is None else TinyConfig(**tiny),
-            memory=WindowMemory(**described.get("memory", {})),
+            tiny=None if tiny is None else settings_of(TinyConfig, tiny),
+            memory=settings_of(WindowMemory, described.get("memory", {}), least=0),
             system=str(described.get("system", "")),
             reply_format=described.get(REPLY_FORMAT, OURS),
         )
     except (
         OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, SafetensorError,
-        StrictDataclassError,
+        StrictDataclassError, ArithmeticError,
     ) as error:  # fmt: skip
         raise ModelFilesError(
             f"the model folder {folder} is damaged ({type(error).__name__}: {error}): copy or download it "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from deskhand_agent.accounts import spent, together
+from deskhand_agent.errors import InferenceError
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, InferenceEngine, Sampling
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
@@ -116,8 +117,12 @@ async def _executed(
 ) -> Decision:
     """The turn in which the executor, told the plan alone, acts on the screen."""
     plan = " ".join(text.split())
-    told = await executor.act(replace(context, instruction=plan, steps=()))
     planned = Decision(actions=(), text=text, request=request, completion=completion)
+    try:
+        told = await executor.act(replace(context, instruction=plan, steps=()))
+    except InferenceError as error:
+        error.cost = together((spent(planned), error.cost))
+        raise
     return Decision(
         actions=told.actions,
         text=text,

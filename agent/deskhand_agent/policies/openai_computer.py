@@ -188,6 +188,7 @@ class OpenAIComputerPolicy(BySettings[OpenAIComputerSettings]):
                 f"{self.id} asks that a person look first ({'; '.join(checks)[:500]}): have one look, or set "
                 f"acknowledge_safety_checks to go on without{spending(cost)}",
                 trouble=Trouble.REFUSED,
+                cost=cost,
             )
 
 

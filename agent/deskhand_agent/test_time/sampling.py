@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -22,7 +22,7 @@ class ManySamples:
     """A policy that asks the one inside several times at once and acts one reply.
 
     The turn is that reply's: its ids are what is trained on. The others stay beside it, and what all of them
-    cost stands with it.
+    cost stands with it, those that came to nothing too.
     """
 
     def __init__(self, inside: Policy, *, samples: int, choose: Choose) -> None:
@@ -44,13 +44,14 @@ class ManySamples:
         for error in replies:
             if isinstance(error, BaseException) and not (candidates and isinstance(error, InferenceError)):
                 raise error
+        lost = [reply.cost for reply in replies if isinstance(reply, InferenceError)]
         # what it writes into its memory is no action that could be rated
         written = next((n for n, each in enumerate(candidates) if each.summary is not None), None)
         if written is not None:
             chosen, ratings = written, ()
         else:
             chosen, ratings = await self._choose(context, candidates)
-        return _acted(candidates, chosen, ratings)
+        return _acted(candidates, chosen, ratings, lost)
 
 
 def by_majority(radius_px: float) -> Choose:
@@ -75,12 +76,17 @@ async def _judged(
     return best, scores
 
 
-def _acted(candidates: Sequence[Decision], chosen: int, ratings: Sequence[float]) -> Decision:
+def _acted(
+    candidates: Sequence[Decision],
+    chosen: int,
+    ratings: Sequence[float],
+    lost: Sequence[Mapping[str, float]],
+) -> Decision:
     rated = [*ratings] or [None] * len(candidates)
     others = tuple(
         Candidate(actions=each.actions, text=each.text, completion=each.completion, rating=rating)
         for n, (each, rating) in enumerate(zip(candidates, rated, strict=True))
         if n != chosen
     )
-    cost = together(spent(each) for each in candidates)
+    cost = together((*map(spent, candidates), *lost))
     return replace(candidates[chosen], rating=rated[chosen], others=others, cost=cost)

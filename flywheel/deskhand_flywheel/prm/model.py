@@ -2,10 +2,10 @@
 
 Two states are read side by side, which is what a judgement of a step needs: the last prompt token (what the
 screen asks for) and the mean over the reply (what was done about it). Beside them stands how likely the model
-itself finds the reply, over all and where it doubts most: what a language model holds likely tells much of
-what is right (Kadavath et al. 2022), and a few labels are enough to learn how much. After GUI-Shepherd's
-process reward, with a regressed score in place of a written verdict. From the first state alone it also says
-how good the state is: the potential of the reward's second form.
+itself finds the reply, over all beside the likeliest and where it doubts most: what a language model holds
+likely tells much of what is right (Kadavath et al. 2022), and a few labels are enough to learn how much.
+After GUI-Shepherd's process reward, with a regressed score in place of a written verdict. From the first
+state alone it also says how good the state is: the potential of the reward's second form.
 
 A saved model is a folder: the bundle's own files, `head.safetensors`, and `prm.json`. Kept in the store, the
 bundle's files cost nothing where the policy is kept too.
@@ -25,7 +25,6 @@ from blake3 import blake3
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.model_files import writing
@@ -35,13 +34,14 @@ from deskhand_agent.models.forward import TokenSequence, collate, last_states
 from deskhand_agent.models.scoring import Turn, reply_logits
 from deskhand_flywheel.errors import RewardModelError
 
-_FORMAT = 3
+_FORMAT = 4
 _HEAD_FILE, _ABOUT_FILE = "head.safetensors", "prm.json"
 
 _CONFIDENCES = 2
-"""Numbers of how likely the reply is: its tokens' mean log-probability, and the least."""
+"""Numbers of how likely the reply is: by how much its tokens' log-probabilities fall short of the likeliest
+tokens' in all, and the least of them."""
 _LEAST_LOGPROB = -20.0
-"""Of tokens that the model never draws, which others' replies may hold."""
+"""Of a token, by either: others' replies may hold some that the model never draws."""
 
 
 class ScoreHead(nn.Module):
@@ -118,8 +118,8 @@ def step_hidden(bundle: ModelBundle, turns: Sequence[Turn]) -> Tensor:
     """What the head reads of each turn; differentiable: for a frozen bundle, run it under `torch.no_grad()`.
 
     Returns:
-        [B, D]: the state at the last prompt token, the mean state over the reply's tokens, and the mean and
-        the least of their log-probabilities, in nats.
+        [B, D]: the state at the last prompt token, the mean state over the reply's tokens, their
+        log-probabilities' sum less that of the likeliest tokens, and the least of them, in nats.
 
     Raises:
         InferenceError: a picture is unreadable, or does not fit its placeholder run.
@@ -137,9 +137,11 @@ def read_step(bundle: ModelBundle, turn: Turn, states: Tensor) -> Tensor:
     count = len(turn.reply_ids)
     replied = torch.tensor(turn.reply_ids, device=states.device)
     # a token is foretold by the state before it
-    logits = reply_logits(bundle, states[:count], 1.0).float()
-    logprobs = -cross_entropy(logits, replied, reduction="none").clamp(max=-_LEAST_LOGPROB).to(states.dtype)
-    return torch.cat([states[0], states[1 : 1 + count].mean(0), logprobs.mean()[None], logprobs.min()[None]])
+    logprobs = reply_logits(bundle, states[:count], 1.0).float().log_softmax(-1)
+    said = logprobs.gather(-1, replied[:, None])[:, 0]
+    said, short = (each.clamp(min=_LEAST_LOGPROB) for each in (said, said - logprobs.amax(-1)))
+    likely = torch.stack([short.sum(), said.min()]).to(states.dtype)
+    return torch.cat([states[0], states[1 : 1 + count].mean(0), likely])
 
 
 def states_of(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Annotated, Any, TypeVar, cast
 
@@ -10,6 +9,8 @@ from fastapi import Depends, Path, Query, Request
 from fastapi.routing import APIRoute, APIWebSocketRoute
 from starlette.requests import HTTPConnection
 
+from deskhand_agent.ids import is_id
+from deskhand_flywheel.errors import InvalidCursor
 from deskhand_platform.accounts.access import OPEN, ROLES, ROUTES, Own, Principal, Rule
 from deskhand_platform.api.origin import refuse_other_sites
 from deskhand_platform.errors import Forbidden, InvalidField, NotFound, PlatformError, Unauthorized
@@ -62,24 +63,24 @@ def before(cursor: str | None, below: int = 2**31) -> int | None:
         below: what every such number is.
 
     Raises:
-        InvalidField: no list gave it out.
+        InvalidCursor: no list gave it out.
     """
     if cursor is None:
         return None
     # not too many digits for `int`
     if not cursor.isascii() or not cursor.isdecimal() or len(cursor) > 20 or int(cursor) >= below:
-        raise InvalidField("cursor", "is not one that this list gave out")
+        raise InvalidCursor(cursor)
     return int(cursor)
 
 
-def before_id(cursor: str | None) -> str | None:
+def cursor_id(cursor: str | None) -> str | None:
     """The id that the cursor of a list of such things stands for.
 
     Raises:
-        InvalidField: no list gave it out.
+        InvalidCursor: no list gave it out.
     """
-    if cursor is not None and re.fullmatch("[0-9a-f]{32}", cursor) is None:
-        raise InvalidField("cursor", "is not one that this list gave out")
+    if cursor is not None and not is_id(cursor):
+        raise InvalidCursor(cursor)
     return cursor
 
 
@@ -87,13 +88,13 @@ def after(cursor: str | None, every: Sequence[T], id_of: Callable[[T], str]) -> 
     """Those of a list after the one whose id its cursor is.
 
     Raises:
-        InvalidField: it has none of that id.
+        InvalidCursor: it has none of that id.
     """
     if cursor is None:
         return every
     at = next((at for at, each in enumerate(every) if id_of(each) == cursor), None)
     if at is None:
-        raise InvalidField("cursor", "is not one that this list gave out")
+        raise InvalidCursor(cursor)
     return every[at + 1 :]
 
 

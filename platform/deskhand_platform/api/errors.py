@@ -20,6 +20,7 @@ from deskhand_flywheel.errors import (
     DatasetRefused,
     ExchangeExtraMissing,
     FlywheelError,
+    InvalidCursor,
     InvalidQuery,
     InvalidScore,
     MissingBlob,
@@ -120,7 +121,9 @@ def status_of(error: Exception) -> int:
 async def _typed(connection: HTTPConnection, error: Exception) -> JSONResponse:
     status = status_of(error)
     kind = NAMES.get(status) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
-    if isinstance(error, InvalidQuery) and (field := unheld_field(connection)) is not None:
+    if isinstance(error, InvalidCursor):
+        kind, error = "invalid_field", InvalidField("cursor", "is not one that this list gave out")
+    elif isinstance(error, InvalidQuery) and (field := unheld_field(connection)) is not None:
         kind, error = "invalid_field", InvalidField(field, str(error))
     response = answer(
         status,

@@ -13,7 +13,7 @@ from deskhand_platform.cli.console import Json, out, print_json, table, when
 app = typer.Typer(help="What somebody should look at.", no_args_is_help=True)
 
 
-@app.command("list")
+@app.command("list", epilog="Example:  deskhand alarms list --all")
 def list_alarms(
     over: Annotated[bool, typer.Option("--all", help="those that are over too")] = False,
     limit: Annotated[int, typer.Option(min=1, max=200)] = 50,
@@ -39,7 +39,7 @@ def list_alarms(
     out.print(lines)
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand alarms acknowledge 7")
 def acknowledge(id: Annotated[int, typer.Argument(help="of the alarm")], url: Url = None) -> None:
     """Say that you have seen it."""
     out.print(f"Alarm {id} is {asked(lambda client: client.acknowledge_alarm(id), url).state}")

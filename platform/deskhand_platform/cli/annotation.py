@@ -15,7 +15,7 @@ from deskhand_platform.api.account_models import UserModel
 from deskhand_platform.api.annotation_models import AgreementModel, ReviewItem, ReviewRulesModel
 from deskhand_platform.cli.choosing import Policy, Task, read_rules
 from deskhand_platform.cli.client import HomeUrl, first, reached
-from deskhand_platform.cli.console import Json, out, print_json, say, table, when
+from deskhand_platform.cli.console import Json, out, percent, print_json, say, table, when
 from deskhand_platform.cli.flywheel import Label, labels_of
 from deskhand_platform.errors import InvalidField, NotFound, WrongState
 
@@ -138,7 +138,7 @@ def show_agreement(
     out.print(f"{found.steps} steps marked by several, {found.marks} marks: {alphas}", soft_wrap=True)
     lines = table("first", "second", "steps", "agreed", "kappa")
     for pair in found.pairs:
-        lines.add_row(pair.first, pair.second, str(pair.steps), f"{pair.agreed:.0%}", _figure(pair.kappa))
+        lines.add_row(pair.first, pair.second, str(pair.steps), percent(pair.agreed), _figure(pair.kappa))
     out.print(lines)
 
 
@@ -154,8 +154,8 @@ async def _agreement(sources: list[str], chosen: Mapping[str, Any], url: str | N
 def add(name: Annotated[str, typer.Argument(help="a-z, 0-9, _, . and -")], url: HomeUrl = None) -> None:
     """Open an account of the role annotator; prints a token for it, which is shown this once.
 
-    With it they sign in at the page, or send it as DESKHAND_TOKEN: they read everything and annotate, and
-    change nothing else.
+    With it they sign in at the page, or send it as DESKHAND_TOKEN: they read everything, annotate,
+    answer proposals and take over running episodes, and change nothing else.
     """
     out.print(asyncio.run(_add(name, url)), soft_wrap=True)
 

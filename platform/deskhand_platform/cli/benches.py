@@ -29,6 +29,7 @@ BENCHES = {
     "page": "deskhand_platform.bench.page",
     "fresh-clone": "deskhand_platform.bench.fresh_clone",
 }
+ALL = "all"
 TOLD = ("base",)
 """Those that have to be told what to measure: `all` leaves them out."""
 STUDIES = {
@@ -51,10 +52,11 @@ def bench(context: typer.Context, name: Name = "") -> None:
 
     `all` does all that need not be told what to measure, and the studies too, which takes hours.
     """
-    if name in HELP:
-        _list("bench", [*BENCHES, "all"])
+    if name in HELP or (name == ALL and not {*HELP}.isdisjoint(context.args)):
+        _list("bench", [*BENCHES])
+        out.print(f"  {ALL:10} all of these but {', '.join(TOLD)}, then every study: hours")
         return
-    if name == "all":
+    if name == ALL:
         for module in (*(BENCHES[each] for each in BENCHES if each not in TOLD), *STUDIES.values()):
             command = [sys.executable, "-m", _found(module), *context.args]
             if status := subprocess.run(command, check=False).returncode:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any
 
 import typer
@@ -42,6 +43,11 @@ err = Shown(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=T
 def shown(text: str) -> str:
     """A text for stdout that goes there as it is, unless that is a terminal which would obey some of it."""
     return text.translate(COMMANDS) if out.is_terminal else text
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share of 1, rounded as the page rounds it: .5625 is 56.3%, and .125 13%."""
+    return f"{Decimal(share * 100).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)}%"
 
 
 def complain(message: str) -> None:

@@ -32,7 +32,7 @@ class Finding:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(doctor)
+    app.command(epilog="Example:  deskhand doctor")(doctor)
 
 
 def doctor() -> None:

@@ -18,7 +18,7 @@ LOOK_S = 1.0
 Id = Annotated[str, typer.Argument(help="of the evaluation")]
 
 
-@app.command("list")
+@app.command("list", epilog="Example:  deskhand evaluations list --task miniwob/click-test")
 def list_evaluations(
     policy: Annotated[str | None, typer.Option(help="only of this one")] = None,
     task: Annotated[str | None, typer.Option(help="only with this one among its tasks")] = None,
@@ -45,7 +45,7 @@ def list_evaluations(
     out.print(lines)
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand evaluations show ID")
 def show(id: Id, as_json: Json = False, url: Url = None) -> None:
     """Success on each of its tasks, with 95 % Wilson intervals."""
     found = asked(lambda client: client.evaluation(id), url)
@@ -86,14 +86,14 @@ def ask(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand evaluations cancel ID")
 def cancel(id: Id, url: Url = None) -> None:
     """Take it out of the queue, or stop it."""
     state = asked(lambda client: client.cancel_evaluation(id), url).state
     out.print(f"{id} is {state if state.over else 'stopping'}", soft_wrap=True)
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand evaluations suites")
 def suites(as_json: Json = False, url: Url = None) -> None:
     """Tasks that are measured together."""
     found = asked(lambda client: client.suites(), url)
@@ -117,7 +117,7 @@ def keep_suite(
     out.print(f"{kept.name} has {len(kept.tasks)} task{'' if len(kept.tasks) == 1 else 's'}")
 
 
-@app.command("delete-suite")
+@app.command("delete-suite", epilog="Example:  deskhand evaluations delete-suite forms")
 def delete_suite(name: str, url: Url = None) -> None:
     """Forget a suite that somebody put together; what was measured on it stays."""
     asked(lambda client: client.delete_suite(name), url)

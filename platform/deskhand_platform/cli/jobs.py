@@ -28,7 +28,7 @@ OPTIONS = {"sources": "labels", "tasks": "task", "policy-id": "by"}
 Id = Annotated[str, typer.Argument(help="of the job")]
 
 
-@app.command("list")
+@app.command("list", epilog="Example:  deskhand jobs list --kind fsck")
 def list_jobs(
     kind: Annotated[str | None, typer.Option(help="only of this one")] = None,
     state: Annotated[WorkState | None, typer.Option(help="only in this one")] = None,
@@ -50,20 +50,20 @@ def list_jobs(
     out.print(lines)
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand jobs show ID")
 def show(id: Id, url: Url = None) -> None:
     """One of them, as JSON: what was asked for, how far it is, what came of it."""
     out.print(asked(lambda client: client.job(id), url).model_dump_json(indent=1), soft_wrap=True)
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand jobs cancel ID")
 def cancel(id: Id, url: Url = None) -> None:
     """Take it out of the queue, or stop it; what it has done stays done."""
     asked(lambda client: client.cancel_job(id), url)
     out.print(f"{id} is stopping", soft_wrap=True)
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand jobs log ID")
 def log(id: Id, url: Url = None) -> None:
     """What it wrote, the last of it where that is long."""
     typer.echo(shown(asked(lambda client: client.job_log(id), url).text), nl=False)

@@ -9,7 +9,7 @@ from rich.live import Live
 
 from deskhand_platform.api.models import Phase, Rate, Round
 from deskhand_platform.cli.client import Client
-from deskhand_platform.cli.console import err, out, say, table
+from deskhand_platform.cli.console import err, out, percent, say, table
 from deskhand_platform.states import WorkState
 
 LOOK_S = 1.0
@@ -116,4 +116,4 @@ def _rate(rate: Rate | None) -> tuple[str, str]:
     if rate is None:
         return "", ""
     # eighty columns hold seven of these
-    return f"{rate.success:.1%}", f"{rate.low:.0%}–{rate.high:.0%}"
+    return percent(rate.success, 1), f"{percent(rate.low)}–{percent(rate.high)}"

@@ -21,7 +21,7 @@ Key = Annotated[str | None, typer.Option(help="your name for this start: under i
 Number = Annotated[int, typer.Argument(help="number of the round")]
 
 
-@app.command("list")
+@app.command("list", epilog="Example:  deskhand rounds list --limit 5")
 def list_rounds(
     limit: Annotated[int, typer.Option(min=1, max=200)] = 20, as_json: Json = False, url: Url = None
 ) -> None:
@@ -45,7 +45,7 @@ def list_rounds(
     out.print(lines)
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand rounds presets")
 def presets(as_json: Json = False, url: HereUrl = None) -> None:
     """The presets a round can be started with."""
     if url is not None:
@@ -65,7 +65,7 @@ def presets(as_json: Json = False, url: HereUrl = None) -> None:
     out.print(lines)
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand rounds show 3")
 def show(number: Number, as_json: Json = False, url: Url = None) -> None:
     """A round's phases and table."""
     shown = asked(lambda client: client.round(number), url)
@@ -91,21 +91,21 @@ def start(
     raise typer.Exit(asyncio.run(_start(preset, overrides.parse(set_ or []), key, watch, url)))
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand rounds cancel 3")
 def cancel(number: Number, url: Url = None) -> None:
     """Stop a round; what it has stored stays."""
     shown = asked(lambda client: client.cancel_round(number), url)
     out.print(f"Round {number}: {'stopping' if shown.cancelling else shown.state}")
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand rounds pause 3")
 def pause(number: Number, url: Url = None) -> None:
     """Stop a round with its state safe, until it is resumed; other rounds take their turn."""
     shown = asked(lambda client: client.pause_round(number), url)
     out.print(f"Round {number}: {'pausing' if shown.pausing else shown.state}")
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand rounds resume 3")
 def resume(number: Number, url: Url = None) -> None:
     """Let a paused round go on at the step where it was."""
     out.print(f"Round {number}: {asked(lambda client: client.resume_round(number), url).state}")
@@ -147,7 +147,7 @@ def log(
     asyncio.run(_log(number, phase, tail, watch, url))
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand rounds promotions --limit 5")
 def promotions(
     limit: Annotated[int, typer.Option(min=1, max=200)] = 20, as_json: Json = False, url: Url = None
 ) -> None:

@@ -15,7 +15,7 @@ app = typer.Typer(help="Rounds that begin by themselves.", no_args_is_help=True)
 Number = Annotated[int, typer.Argument(help="number of the schedule")]
 
 
-@app.command("list")
+@app.command("list", epilog="Example:  deskhand rounds schedules list")
 def list_schedules(as_json: Json = False, url: Url = None) -> None:
     """Every schedule, with its next time."""
     found = asked(lambda client: client.schedules(), url)
@@ -45,19 +45,19 @@ def add(
     _show([made])
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand rounds schedules on 2")
 def on(number: Number, url: Url = None) -> None:
     """Switch a schedule on."""
     _show([asked(lambda client: _switched(client, number, True), url)])
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand rounds schedules off 2")
 def off(number: Number, url: Url = None) -> None:
     """Switch a schedule off; it is kept."""
     _show([asked(lambda client: _switched(client, number, False), url)])
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand rounds schedules remove 2")
 def remove(number: Number, url: Url = None) -> None:
     """Forget a schedule; rounds that it began stay."""
     asked(lambda client: client.remove_schedule(number), url)

@@ -31,7 +31,7 @@ Host = Annotated[str | None, typer.Option(help="address to listen on")]
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command(epilog="Example:  deskhand serve --port 9000")(serve)
-    app.command()(url)
+    app.command(epilog="Example:  deskhand url")(url)
 
 
 def serve(port: Port = None, host: Host = None, take_over: TakeOver = False) -> None:

@@ -140,7 +140,7 @@ def grow(
     raise typer.Exit(ask(order, url, as_json=as_json))
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand tasks submitted --state failed --label batch=nightly")
 def submitted(
     limit: Annotated[int, typer.Option(min=1, help="how many at most")] = 20,
     state: Annotated[WorkState | None, typer.Option(help="only those in this state")] = None,
@@ -168,13 +168,13 @@ def show_task(id: Annotated[str, typer.Argument(help="id of the submitted task")
     out.print(asked(lambda client: client.task(id), url).model_dump_json(indent=1), soft_wrap=True)
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand tasks cancel ID")
 def cancel(id: Annotated[str, typer.Argument(help="id of the submitted task")], url: Url = None) -> None:
     """Take a task out of the queue, or stop it."""
     out.print(asked(lambda client: client.cancel(id), url).state)
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand tasks retry ID")
 def retry(id: Annotated[str, typer.Argument(help="id of the submitted task")], url: Url = None) -> None:
     """Queue a task again that failed or was cancelled."""
     out.print(asked(lambda client: client.retry(id), url).state)
@@ -245,7 +245,7 @@ def preview(
     out.print(begun.instruction, soft_wrap=True)
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand tasks proposals")
 def proposals(
     limit: Annotated[int, typer.Option(min=1, max=200)] = 20, as_json: Json = False, url: Url = None
 ) -> None:

@@ -31,7 +31,7 @@ def add(
     out.print(f"{made.id} {made.secret}")
 
 
-@app.command("list")
+@app.command("list", epilog="Example:  deskhand webhooks list")
 def list_webhooks(as_json: Json = False, url: Url = None) -> None:
     """Who is told, and of what; submitters see their own."""
     found = asked(lambda client: client.webhooks(), url)
@@ -46,13 +46,13 @@ def list_webhooks(as_json: Json = False, url: Url = None) -> None:
     out.print(lines)
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand webhooks remove ID")
 def remove(id: Id, url: Url = None) -> None:
     """Tell somebody no more; what has not arrived yet never does."""
     out.print(asked(lambda client: client.remove_webhook(id), url).url)
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand webhooks deliveries ID --state dead")
 def deliveries(
     id: Id,
     state: Annotated[str | None, typer.Option(help="pending, delivered or dead")] = None,
@@ -74,7 +74,7 @@ def deliveries(
     out.print(lines)
 
 
-@app.command()
+@app.command(epilog="Example:  deskhand webhooks retry ID DELIVERY")
 def retry(
     id: Id, delivery: Annotated[str, typer.Argument(help="that was given up")], url: Url = None
 ) -> None:

@@ -116,8 +116,7 @@ class RoundBook:
                 return int(result.scalar_one()), True
         except IntegrityError:
             # another transaction was faster, in a database that lets two in at a time
-            async with self._database.read() as connection:
-                return int((await connection.execute(there)).scalar_one()), False
+            return await self.create(preset, config, key)
 
     async def with_key(self, key: str) -> int | None:
         """The round that was begun under a key; None: none was."""
@@ -209,9 +208,8 @@ class RoundBook:
             WrongState: it is over already.
         """
         async with self._database.write() as connection:
-            state = (
-                await connection.execute(sa.select(rounds.c.state).where(rounds.c.id == round_id))
-            ).scalar()
+            query = sa.select(rounds.c.state).where(rounds.c.id == round_id).with_for_update()
+            state = (await connection.execute(query)).scalar()
             if state is None:
                 raise NotFound("round", round_id)
             if WorkState(state).over:

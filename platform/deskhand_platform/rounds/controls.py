@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel.database import Database
@@ -136,31 +137,31 @@ class RoundControls:
 
 
 async def _state(connection: AsyncConnection, round_id: int) -> tuple[WorkState, Any]:
-    row = (await connection.execute(sa.select(rounds).where(rounds.c.id == round_id))).mappings().first()
+    # locked: of two who ask at once in PostgreSQL, the second hears what the first has made of it
+    query = sa.select(rounds).where(rounds.c.id == round_id).with_for_update()
+    row = (await connection.execute(query)).mappings().first()
     if row is None:
         raise NotFound("round", round_id)
     return WorkState(row["state"]), row
 
 
 async def _again(connection: AsyncConnection, round_id: int, row: Any) -> None:
-    key = row["key"]
-    if key is None:  # it went when the round was over, and another of its config may have it by now
-        key = key_of(row["config"])
-        held = sa.select(rounds.c.id).where(rounds.c.key == key)
-        key = key if await connection.scalar(held) is None else None
-    await _change(
-        connection,
-        round_id,
-        state=WorkState.QUEUED,
-        life=row["life"] + 1,
-        key=key,
-        pause_requested=False,
-        cancel_requested=False,
-        reason=None,
-        policy_out=None,
-        promoted=None,
-        ended_at_s=None,
-    )
+    again: dict[str, Any] = {
+        "state": WorkState.QUEUED,
+        "life": row["life"] + 1,
+        "pause_requested": False,
+        "cancel_requested": False,
+        "reason": None,
+        "policy_out": None,
+        "promoted": None,
+        "ended_at_s": None,
+    }
+    key = row["key"] or key_of(row["config"])
+    try:
+        async with connection.begin_nested():
+            await _change(connection, round_id, key=key, **again)
+    except IntegrityError:  # it went when the round was over, and another of its config has it by now
+        await _change(connection, round_id, **again)
 
 
 async def _change(connection: AsyncConnection, round_id: int, **values: Any) -> None:

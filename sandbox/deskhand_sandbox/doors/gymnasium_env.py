@@ -47,6 +47,7 @@ from deskhand_sandbox.doors import spaces
 from deskhand_sandbox.doors.elements import NAMING, Elements, elements_of
 from deskhand_sandbox.doors.machine import Machine
 from deskhand_sandbox.errors import InvalidAction, SandboxError, UnsupportedCapability
+from deskhand_sandbox.manager.records import MOST_CREATE_S
 from deskhand_sandbox.registry import create_backend, create_verifier
 from deskhand_sandbox.tasks.setup import asked_s, set_up
 from deskhand_sandbox.tasks.splits import seeds, split_of
@@ -182,7 +183,7 @@ class SandboxEnv(gymnasium.Env[dict[str, Any], Any]):
 
     def _begin(self, task: Task) -> _Episode:
         self._episode = None
-        sandbox = self._run(self._machine.sandbox(), limit_s=self._deadlines.reset_s)
+        sandbox = self._run(self._machine.sandbox(), limit_s=self._deadlines.reset_s + MOST_CREATE_S)
         start = self._run(set_up(sandbox, task), limit_s=self._deadlines.reset_s + asked_s(task))
         self._episode = episode = _Episode(
             task=task,

@@ -67,6 +67,8 @@ class _Video:
         self._codec = codec
         self._container: Any = None
         self._stream: Any = None
+        self._size_px = (0, 0)
+        """Of the first screen; an encoder's are even."""
         self._began_s = 0.0
         self._last: tuple[int, Any] | None = None
 
@@ -81,8 +83,8 @@ class _Video:
         try:
             if self._container is None:
                 self._begin(picture.size, now_s)
-            elif picture.size != (self._stream.width, self._stream.height):
-                picture = picture.resize((self._stream.width, self._stream.height))
+            elif picture.size != self._size_px:
+                picture = picture.resize(self._size_px)
             self._encode(int((now_s - self._began_s) * 1000), picture)
         except (OSError, FFmpegError) as error:
             raise InfrastructureError(
@@ -118,6 +120,7 @@ class _Video:
         self._draft.unlink(missing_ok=True)
 
     def _begin(self, size_px: tuple[int, int], now_s: float) -> None:
+        self._size_px = size_px
         self._container = av.open(str(self._draft), "w")
         self._stream = self._container.add_stream(self._codec, rate=30)
         self._stream.width, self._stream.height = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import typing
 from collections.abc import Awaitable, Callable
@@ -37,6 +38,7 @@ class ChannelServer:
         """
         self._websocket = websocket
         self._sandboxes: dict[int, Sandbox] = {0: sandbox}
+        self._targets = itertools.count(1)
         self._over = over
         self._calls: set[asyncio.Task[None]] = set()
         self._closing: set[asyncio.Task[None]] = set()
@@ -100,6 +102,8 @@ class ChannelServer:
                 return await _extra(sandbox, argument)
             case "close":
                 await sandbox.close()
+                if request.target:
+                    self._sandboxes.pop(request.target, None)
                 return None
             case _:
                 raise WireError(f"a sandbox has no method {request.method!r:.60}")
@@ -109,7 +113,7 @@ class ChannelServer:
             raise WireError(f"fork takes a count, not {n!r:.60}")
         handles: list[Handle] = []
         for fork in await sandbox.fork(n):
-            target = len(self._sandboxes)
+            target = next(self._targets)
             self._sandboxes[target] = fork
             handles.append(
                 Handle(target=target, sandbox_id=fork.id, kind=fork.kind, capabilities=fork.capabilities)

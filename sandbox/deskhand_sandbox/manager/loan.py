@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 from deskhand_sandbox.base import Sandbox
@@ -69,7 +70,7 @@ class Loan:
         self.task_id: str | None = None
         """Of the task the sandbox was last reset to; None before that."""
         self.extras: list[Sandbox] = []
-        """Forks made under this lease; they end with it."""
+        """Forks made under this lease and not closed yet; they end with it."""
 
     def lapses_at_s(self) -> float:
         """When the lease ends unless something happens."""
@@ -185,7 +186,9 @@ class LeasedSandbox(Sandbox, PassesOn):
             raise self._loan.end
         self._loan.extras += made
         return [
-            LeasedSandbox(extra, self._loan, self._deadlines, close=extra.close, is_fork=True)
+            LeasedSandbox(
+                extra, self._loan, self._deadlines, close=partial(self._let_go, extra), is_fork=True
+            )
             for extra in made
         ]
 
@@ -319,6 +322,12 @@ class LeasedSandbox(Sandbox, PassesOn):
             finally:
                 if self._loan.running.pop(cut, None) is not None:
                     self._loan.renew()
+
+    async def _let_go(self, fork: Sandbox) -> None:
+        """Close a fork of it: the lease need not."""
+        await fork.close()
+        if fork in self._loan.extras:
+            self._loan.extras.remove(fork)
 
     def _condemn(self, reason: Lost) -> None:
         self._unfit = self._unfit or reason

@@ -18,6 +18,8 @@ from deskhand_sandbox.types import JsonValue
 
 KINDS = ("desktop", "vm")
 """Kinds of sandbox whose `evaluate` takes shell commands."""
+RUN_S = 60.0
+"""Longest that a command may take, unless told otherwise."""
 LOOK_S = 3.0
 """How long one look at a running command waits for its end; well below a sandbox's own deadline."""
 OUTPUT_BYTES = 1024 * 1024
@@ -75,7 +77,7 @@ class Guest:
             )
         self.sandbox = sandbox
 
-    async def run(self, command: str | Sequence[str], *, timeout_s: float = 60.0) -> Ran:
+    async def run(self, command: str | Sequence[str], *, timeout_s: float = RUN_S) -> Ran:
         """Run a command in the home to its end.
 
         Args:

@@ -1,12 +1,19 @@
-"""What a shell command says as a verdict, for verifiers."""
+"""What a task's shell commands come to: a verdict, for verifiers, or a computer that is prepared."""
 
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Awaitable, Callable
 from typing import TypeVar, cast
 
-from deskhand_sandbox.errors import CommandHung, SandboxTimeout, VerifierError
+from deskhand_sandbox.errors import (
+    CommandHung,
+    InfrastructureError,
+    InvalidTask,
+    SandboxTimeout,
+    VerifierError,
+)
 from deskhand_sandbox.types import JsonValue
 
 T = TypeVar("T")
@@ -16,6 +23,32 @@ COMMAND_S = 30.0
 of any verdict."""
 ANSWERS_S = 5.0
 """How soon a computer on which one hangs has to have run another."""
+COMMAND_BYTES = 128 * 1024 - 1
+"""Longest command: Linux gives a program no longer argument."""
+_KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
+"""Exit statuses, as Python and as a shell tell them, of what was killed."""
+
+
+def check_command(command: str, *, longest: int = COMMAND_BYTES) -> None:
+    """Refuse what no shell can be given.
+
+    Args:
+        longest: bytes that one takes.
+
+    Raises:
+        InvalidTask: says why.
+    """
+    try:
+        length = len(command.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidTask(f"the task's command {command!r:.80} is no proper Unicode text") from error
+    if "\0" in command:
+        raise InvalidTask(f"the task's command {command!r:.80} holds a NUL, which no command has")
+    if length > longest:
+        raise InvalidTask(
+            f"the task's command {command!r:.80} has {length} bytes, and may have {longest}: have it read a "
+            "file, or make several of it"
+        )
 
 
 async def ended(command: Awaitable[T], another: Callable[[], Awaitable[object]]) -> T:
@@ -52,3 +85,20 @@ def verdict(code: int, out: bytes, err: bytes) -> JsonValue:
         return cast("JsonValue", json.loads(text)) if text else True
     except (ValueError, RecursionError):  # RecursionError: nested beyond all reason
         return text
+
+
+def check_prepared(what: str, code: int, out: bytes, err: bytes) -> None:
+    """Look at how a task's script has ended that prepares a computer.
+
+    Args:
+        what: the computer, in words.
+
+    Raises:
+        InvalidTask: it failed; says what it complained of.
+        InfrastructureError: it was killed, as by a machine that has no memory left.
+    """
+    said = (err or out).decode(errors="replace").strip()[-500:]
+    if code in _KILLED:
+        raise InfrastructureError(f"the script that prepares {what} was killed{f': {said}' if said else ''}")
+    if code:
+        raise InvalidTask(f"preparing {what} failed with exit status {code}: {said}")

@@ -93,7 +93,10 @@ class ToolSandbox(Sandbox):
             return start
         for server in self._servers:
             for path, content in server.files.items():
-                await self.inner.act(WriteFile(path=path, content=content))
+                try:
+                    await self.inner.act(WriteFile(path=path, content=content))
+                except (InvalidAction, UnsupportedCapability) as error:
+                    raise InvalidTask(f"task {task.id}: {SERVERS}: {server.name!r}: {error}") from error
         await self._connect()
         seen = (
             await self.inner.observe() if any(each.program for each in self._servers) else start.observation

@@ -9,6 +9,7 @@ from typing import cast
 
 from deskhand_sandbox.base import Sandbox, Verifier
 from deskhand_sandbox.errors import InvalidTask, VerifierError
+from deskhand_sandbox.terminal.verdict import COMMAND_S
 from deskhand_sandbox.types import Outcome
 
 NAMESPACES = ("system", "secure", "global")
@@ -30,6 +31,11 @@ class AndroidVerifier:
     def __init__(self, rows: Sequence[RowCheck], settings: Mapping[str, str]) -> None:
         self._rows = rows
         self._settings = settings
+
+    @property
+    def asked_s(self) -> float:
+        """See `PatientVerifier`."""
+        return COMMAND_S * (len(self._rows) + len(self._settings) - 1)
 
     async def score(self, sandbox: Sandbox, *, answer: str | None) -> Outcome:
         """The verdict on the device's state now; what the agent said plays no part."""

@@ -8,6 +8,7 @@ from typing import cast
 from deskhand_sandbox.base import Sandbox, Verifier
 from deskhand_sandbox.errors import CommandHung, InvalidTask
 from deskhand_sandbox.tasks.guest import KINDS
+from deskhand_sandbox.terminal.verdict import COMMAND_S
 from deskhand_sandbox.types import Outcome
 
 _SHELL = "(\n%s\n) >/dev/null 2>&1\ncode=$?; [ $code -ne 127 ] || exit 127; [ $code -eq 0 ]"
@@ -19,6 +20,11 @@ class ChecksVerifier:
 
     def __init__(self, checks: Mapping[str, str]) -> None:
         self._checks = checks
+
+    @property
+    def asked_s(self) -> float:
+        """See `PatientVerifier`: the agent may have left what slows every check, and none to its limit."""
+        return COMMAND_S * (len(self._checks) - 1)
 
     async def score(self, sandbox: Sandbox, *, answer: str | None) -> Outcome:
         """The verdict now; one check that fails is enough to fail, and one that hangs ends it."""

@@ -115,8 +115,12 @@ async def test_replies_that_make_no_sense_are_paid_for(connect: Connect, endpoin
     assert (cost["prompt_tokens"], cost["completion_tokens"], cost["nonsense"]) == (270.0, 30.0, 2.0)
     assert cost["usd"] == pytest.approx(0.0027)
     endpoint.queue = [JSONResponse({"other": 1})] * 3
-    with pytest.raises(EndpointError, match=r"spent: 270 prompt_tokens, 30 completion_tokens, 0\.0027 usd"):
+    with pytest.raises(
+        EndpointError, match=r"spent: 270 prompt_tokens, 30 completion_tokens, 0\.0027 usd"
+    ) as caught:
         await client.post("/x", {}, read_counted)
+    lost = caught.value.cost
+    assert (lost["prompt_tokens"], lost["completion_tokens"], lost["nonsense"]) == (270.0, 30.0, 3.0)
 
 
 async def test_replies_that_make_no_sense_count_for_the_rate_limit(

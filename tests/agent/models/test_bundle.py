@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -241,6 +242,38 @@ def test_damaged_and_foreign_folders_are_refused_with_the_mend(
     save_bundle(bundle, tmp_path / "policy")
     damage(tmp_path / "policy", how)
     with pytest.raises(ModelFilesError, match=r"give the folder|again|endpoint"):
+        load_bundle(tmp_path / "policy")
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value", "says"),
+    [
+        ("images", "patch_px", 0, "patch_px is 0: give a whole number, 1 or more"),
+        ("images", "patch_px", -8, "patch_px is -8: give a whole number"),
+        ("images", "patch_px", 8.0, "patch_px is 8.0: give a whole number"),
+        ("images", "patch_px", 4, "patch_px is 4, and the vision tower of config.json takes 8"),
+        ("images", "temporal", 2, "temporal is 2, and the vision tower of config.json takes 1"),
+        ("images", "min_pixels", 10**9, "min_pixels 1000000000 is above max_pixels"),
+        ("images", "std", [0.3, 0.3, 0.0], "std is .*: give three numbers above 0"),
+        ("images", "mean", [0.9, math.nan, 0.9], "mean is .*: give three numbers"),
+        ("images", "mean", [0.9], "mean is .*: give three numbers"),
+        ("coordinates", "step", 0, "step is 0: give a whole number, 1 or more"),
+        ("coordinates", "kind", "grids", "kind is 'grids': give pixel, "),
+        ("memory", "n_screenshots", 1.5, "n_screenshots is 1.5: give a whole number, 0 or more"),
+        ("memory", "tree_bytes", True, "tree_bytes is True: give a whole number"),
+        ("tiny", "patch_px", 0, "ZeroDivisionError"),
+        ("tiny", "text_width", 96.0, "text_width is 96.0: give a whole number"),
+    ],
+)
+def test_settings_that_no_model_can_have_are_refused_by_name(
+    bundle: ModelBundle, tmp_path: Path, part: str, name: str, value: Any, says: str
+) -> None:
+    save_bundle(bundle, tmp_path / "policy")
+    file = tmp_path / "policy" / BUNDLE_FILE
+    described = json.loads(file.read_text())
+    described[part][name] = value
+    file.write_text(json.dumps(described))
+    with pytest.raises(ModelFilesError, match=f"policy is damaged .*{says}.*: copy or download it again"):
         load_bundle(tmp_path / "policy")
 
 

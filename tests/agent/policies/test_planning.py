@@ -9,6 +9,7 @@ import pytest
 
 from deskhand_agent.accounts import spent
 from deskhand_agent.episode import run_episode
+from deskhand_agent.errors import InferenceError
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle, build_tiny, load_bundle, save_bundle
@@ -17,7 +18,7 @@ from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.prompt import PLAN, SUMMARISE
 from deskhand_agent.sinks import MemorySink
-from deskhand_agent.types import StopReason, Trajectory
+from deskhand_agent.types import Context, Decision, StopReason, Trajectory
 from deskhand_sandbox.backends.world import WorldSandbox
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.tasks import make_task
@@ -107,6 +108,26 @@ async def test_a_turn_costs_what_planner_and_executor_do(bundle: ModelBundle) ->
             "prompt_tokens": len(planned.prompt_ids) + len(acted.prompt_ids),
             "completion_tokens": len(plans.replies[0]) + len(acts.replies[0]),
         }
+
+
+class Down:
+    id = "down"
+
+    async def act(self, context: Context) -> Decision:
+        raise InferenceError("down", cost={"usd": 1.0, "prompt_tokens": 2.0})
+
+
+async def test_a_plan_whose_executor_fails_has_cost_something(bundle: ModelBundle) -> None:
+    plans = Says(bundle, "p", "one step right")
+    planner = LocalPolicy(bundle=planning(bundle), engine=plans, executor=Down())
+    seen = (await WorldSandbox().reset(CHAIN)).observation
+    with pytest.raises(InferenceError) as caught:
+        await planner.act(Context(task=CHAIN, instruction="Go", steps=(), observation=seen))
+    assert caught.value.cost == {
+        "prompt_tokens": len(plans.requests[0].prompt_ids) + 2.0,
+        "completion_tokens": len(plans.replies[0]),
+        "usd": 1.0,
+    }
 
 
 async def test_a_plan_that_nothing_came_of_is_a_void_turn_and_says_why(bundle: ModelBundle) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deskhand_agent.accounts import Account
-from deskhand_agent.errors import EndpointError, OracleError
+from deskhand_agent.errors import EndpointError, InferenceTimeout, OracleError
 from deskhand_agent.inference import Sampling
 from deskhand_agent.models.bundle import build_tiny
 from deskhand_agent.models.engine import EngineSettings, LocalEngine
@@ -97,6 +97,13 @@ async def test_what_all_of_them_cost_is_counted_once() -> None:
     account = Account()
     account.add([SimpleNamespace(decision=done)])  # type: ignore[list-item]
     assert account.cost == done.cost
+
+
+async def test_what_came_to_nothing_cost_something_too() -> None:
+    broken = EndpointError("no reply", cost={"usd": 0.25, "nonsense": 2.0})
+    late = InferenceTimeout("late", cost={"timeout": 1.0})
+    done = await acted(broken, click(1, cost={"usd": 1.0}), late, EndpointError("down"))
+    assert done.cost == {"usd": 1.25, "nonsense": 2.0, "timeout": 1.0}
 
 
 async def test_one_that_fails_leaves_the_others_and_all_that_fail_the_turn() -> None:

@@ -10,7 +10,7 @@ import torch
 from flywheel_episodes import Urls, make_end, make_step, make_trajectory, picture
 
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
-from deskhand_agent.models.scoring import score_turns
+from deskhand_agent.models.scoring import reply_logits, score_turns
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_flywheel.errors import RewardModelError
 from deskhand_flywheel.prm import scoring
@@ -90,9 +90,25 @@ def test_how_likely_the_reply_is_stands_beside_the_states(bundle: ModelBundle) -
     with torch.no_grad():
         found = step_hidden(bundle, [*steps, never])[:, 2 * bundle.text_width :]
         scores = score_turns(bundle, steps)
-    for row, logprobs, counted in zip(found, scores.logprobs, scores.mask, strict=False):
-        torch.testing.assert_close(row, torch.stack([logprobs[counted].mean(), logprobs[counted].min()]))
-    assert found[2, 1] == -20.0 and found[2, 0] <= -10.0
+    for row, logprobs, counted, states in zip(
+        found, scores.logprobs, scores.mask, scores.token_hidden, strict=False
+    ):
+        likeliest = reply_logits(bundle, states[counted], 1.0).log_softmax(-1).amax(-1)
+        short = (logprobs[counted] - likeliest).sum()
+        assert short < 0
+        torch.testing.assert_close(row, torch.stack([short, logprobs[counted].min()]))
+    assert found[2, 1] == -20.0 and -40.0 <= found[2, 0] <= -20.0
+
+
+def test_the_likeliest_reply_falls_short_of_nothing(bundle: ModelBundle) -> None:
+    (step,) = read_steps(make_trajectory("a", steps=(make_step(0),)), bundle)
+    reply: list[int] = []
+    with torch.no_grad():
+        for _ in range(3):
+            scores = score_turns(bundle, [replace(step, reply_ids=(*reply, bundle.end_id))])
+            reply.append(int(reply_logits(bundle, scores.token_hidden[0, -1], 1.0).argmax()))
+        greedy = step_hidden(bundle, [replace(step, reply_ids=tuple(reply))])[0, 2 * bundle.text_width :]
+    assert greedy[0] == 0.0 > greedy[1]
 
 
 def test_sampled_ids_are_taken_as_they_are_and_other_turns_written_out(bundle: ModelBundle) -> None:

@@ -160,6 +160,8 @@ async def test_an_episode_can_be_listed_and_fetched(
         ("/v1/jobs?cursor=gc-0", 422, "cursor"),
         ("/v1/evaluations?cursor=x", 422, "cursor"),
         ("/v1/alarms?cursor=x", 422, "cursor"),
+        ("/v1/proposals?cursor=zz", 422, "cursor"),
+        ("/v1/trajectories?cursor=zz", 422, "cursor"),
         ("/v1/tasks/nothing", 404, None),
         ("/v1/trajectories?limit=0", 422, "limit"),
         ("/v1/trajectories?label=x", 422, "label"),

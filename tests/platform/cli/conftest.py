@@ -68,3 +68,18 @@ def beside(
     """`deskhand` in a thread, beside what the test's own loop serves; no signal reaches it there."""
     monkeypatch.setattr(signals, "STOPPED", {})
     return functools.partial(asyncio.to_thread, deskhand)
+
+
+@pytest.fixture
+def there(
+    beside: Callable[..., Awaitable[Ended]], url: str, token: str, tmp_path: Path
+) -> Callable[..., Awaitable[Ended]]:
+    """As `beside`, of the platform at the address, from a home that holds nothing, and keeps doing so."""
+    home = tmp_path / "away"
+
+    async def asked(*arguments: str, token: str = token, told: str = "") -> Ended:
+        answer = await beside(*arguments, "--url", url, home=home, told=told, DESKHAND_TOKEN=token)
+        assert not (home / "deskhand.db").exists()
+        return answer
+
+    return asked

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from rich.live import Live
 
 from deskhand_platform.cli import console
-from deskhand_platform.cli.console import Shown, out, print_json, shown, table
+from deskhand_platform.cli.console import Shown, out, percent, print_json, shown, table
 
 WRITTEN = "Press [bold]OK[/bold], then [/b] :smile: [link=x"
 
@@ -22,6 +22,13 @@ HARMLESS = "a\ufffd]52;c;aGk=\ufffdb\ufffd2Jcd\te\n\ufffdf"
 
 class Said(BaseModel):
     text: str
+
+
+def test_percents_are_rounded_as_the_page_rounds_them() -> None:
+    assert [percent(share, 1) for share in (0.5625, 0.1, 0.0, 1.0, 2 / 3)] == [
+        "56.3%", "10.0%", "0.0%", "100.0%", "66.7%"
+    ]  # fmt: skip
+    assert [percent(share) for share in (0.125, 0.115, 0.999)] == ["13%", "12%", "100%"]
 
 
 def test_a_list_shows_what_looks_like_markup(capsys: pytest.CaptureFixture[str]) -> None:

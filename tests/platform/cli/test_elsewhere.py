@@ -20,19 +20,6 @@ Deskhand = Callable[..., Awaitable[tuple[int, str, str]]]
 
 
 @pytest.fixture
-def there(beside: Deskhand, url: str, token: str, tmp_path: Path) -> Deskhand:
-    """As `beside`, of the platform at the address, from a home that holds nothing, and keeps doing so."""
-    home = tmp_path / "other"
-
-    async def asked(*arguments: str, token: str = token, told: str = "") -> tuple[int, str, str]:
-        answer = await beside(*arguments, "--url", url, home=home, told=told, DESKHAND_TOKEN=token)
-        assert not (home / "deskhand.db").exists()
-        return answer
-
-    return asked
-
-
-@pytest.fixture
 async def ids(store: Store, settings: Settings, record_episode: Any) -> dict[str, str]:
     """An episode that judges and people disagree on, and a policy that learned from it."""
     episode = await record_episode(store, run="one")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
 
@@ -13,16 +12,6 @@ from deskhand_platform.services import Services
 from deskhand_platform.states import AlarmState
 
 Deskhand = Callable[..., Awaitable[tuple[int, str, str]]]
-
-
-@pytest.fixture
-def there(beside: Deskhand, url: str, token: str, tmp_path: Path) -> Deskhand:
-    """As `beside`, of the platform at the address, by its owner's token, from another home."""
-
-    async def asked(*arguments: str) -> tuple[int, str, str]:
-        return await beside(*arguments, "--url", url, home=tmp_path / "away", DESKHAND_TOKEN=token)
-
-    return asked
 
 
 @pytest.mark.slow

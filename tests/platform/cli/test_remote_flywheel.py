@@ -39,19 +39,6 @@ class NoHost:
         raise AssertionError("these jobs need no sandboxes")
 
 
-@pytest.fixture
-def there(beside: Deskhand, url: str, token: str, tmp_path: Path) -> Deskhand:
-    """As `beside`, of the platform at the address, from a home that holds nothing, and keeps doing so."""
-    home = tmp_path / "away"
-
-    async def asked(*arguments: str) -> tuple[int, str, str]:
-        answer = await beside(*arguments, "--url", url, home=home, DESKHAND_TOKEN=token)
-        assert not (home / "deskhand.db").exists()
-        return answer
-
-    return asked
-
-
 @pytest.mark.slow
 async def test_episodes_of_a_platform_elsewhere(
     services: Services, there: Deskhand, record_episode: Record, tmp_path: Path

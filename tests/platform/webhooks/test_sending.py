@@ -244,6 +244,8 @@ async def test_a_webhook_is_removed_with_what_it_was_to_be_told(
     await client.delete(f"/v1/tasks/{await submit(client)}")
     async with asyncio.timeout(60), Sender(store, HERE).running():
         await settled(client, made["id"], 1, "pending")
+        refused = await client.get(f"/v1/webhooks/{made['id']}/deliveries?cursor=zz")
+        assert (refused.status_code, refused.json()["error"]["field"]) == (422, "cursor")
         assert (await client.delete(f"/v1/webhooks/{made['id']}")).json()["url"] == "http://127.0.0.1:9/"
     assert (await client.get("/v1/webhooks")).json() == []
     for path in ("", "/deliveries"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from deskhand_sandbox.backends.fake import FakeBackend, FakeSandbox  # noqa: E402
 from deskhand_sandbox.backends.fake.screen import FakeSettings, button_boxes  # noqa: E402
+from deskhand_sandbox.base import Sandbox  # noqa: E402
 from deskhand_sandbox.deadlines import Deadlines  # noqa: E402
 from deskhand_sandbox.dialects import usual_frame, write  # noqa: E402
 from deskhand_sandbox.doors.gymnasium_env import SandboxEnv  # noqa: E402
@@ -306,6 +308,16 @@ def test_a_sandbox_that_hangs_is_given_up() -> None:
     with pytest.raises(SandboxTimeout):
         env.step(Click(x=1, y=1))
     env.reset()
+    env.close()
+
+
+def test_a_computer_may_take_longer_to_be_made_than_to_be_reset() -> None:
+    class Slow(FakeBackend):
+        async def create(self) -> Sandbox:
+            await asyncio.sleep(0.6)
+            return await super().create()
+
+    env = SandboxEnv(press_button, backend=Slow({}), deadlines=Deadlines(reset_s=0.5))
     env.close()
 
 

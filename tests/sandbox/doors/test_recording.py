@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import av
@@ -32,6 +33,20 @@ async def test_each_screen_is_in_the_video_for_its_time(tmp_path: Path, name: st
     assert times_s == sorted(times_s)
     assert times_s[1] - times_s[0] >= 0.29
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+async def test_a_screen_of_an_odd_width_is_shown_pixel_by_pixel(tmp_path: Path) -> None:
+    task = make_task("fake/press-button", 1)
+    settings = {**task.environment.settings, "width_px": 161}
+    odd = replace(task, environment=replace(task.environment, settings=settings))
+    async with await create().create() as bare, recorded(bare, tmp_path / "a.mp4") as sandbox:
+        await sandbox.reset(odd)
+        await sandbox.observe()
+    with av.open(str(tmp_path / "a.mp4")) as video:
+        frames = [frame.to_ndarray(format="gray") for frame in video.decode(video=0)]
+    assert [frame.shape for frame in frames] == [(200, 162)] * 3
+    for frame in frames:  # a column that no screen has
+        assert frame[100:, -1].mean() < 60 < frame[100:, -2].mean()
 
 
 async def test_nothing_is_left_of_a_video_that_failed(tmp_path: Path) -> None:

@@ -55,6 +55,13 @@ async def test_a_sandbox_with_tools_is_still_one() -> None:
     assert "closing" in await check_backend(with_tools(create()), make_task("fake/press-button", 1))
 
 
+async def test_a_file_that_cannot_be_written_is_the_task_s_fault(
+    sandbox: ToolSandbox, with_servers: Make, served: Server
+) -> None:
+    with pytest.raises(InvalidTask, match=r"mcp_servers: 'shelf': .*WriteFile"):
+        await sandbox.reset(with_servers({"shelf": {**served, "files": {"a.py": "pass"}}}))
+
+
 async def test_tools_are_offered_and_called(sandbox: ToolSandbox, with_servers: Make, served: Server) -> None:
     start = await sandbox.reset(with_servers({"shelf": {**served, "timeout_s": 40}}))
     first, _, offered = start.instruction.partition("\n\n")

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from deskhand_sandbox.base import verdict_s
 from deskhand_sandbox.errors import InvalidTask, VerifierError
-from deskhand_sandbox.registry import create_backend
+from deskhand_sandbox.registry import create_backend, create_verifier
+from deskhand_sandbox.terminal.verdict import COMMAND_S
 from deskhand_sandbox.types import EnvironmentSpec, Outcome, Run, Task, VerifierSpec
 from deskhand_sandbox.verifiers.checks import create
 
@@ -30,6 +32,15 @@ async def test_checks_on_a_desktop() -> None:
         assert (await verifier.score(sandbox, answer=None)).success
         with pytest.raises(VerifierError, match="127"):
             await create(checks={"x": "no-such-program"}).score(sandbox, answer=None)
+
+
+def test_a_verdict_has_the_time_of_all_its_commands() -> None:
+    assert verdict_s(create(checks={"one": "true"})) == 0
+    assert verdict_s(create(checks={"one": "true", "two": "true", "three": "true"})) == 2 * COMMAND_S
+    device = create_verifier(
+        VerifierSpec(name="android", settings={"settings": {"global/a": "1", "global/b": "2"}})
+    )
+    assert verdict_s(device) == COMMAND_S
 
 
 @pytest.mark.parametrize("checks", [{}, [], {"a": 3}, "true"])

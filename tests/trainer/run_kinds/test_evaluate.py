@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ from deskhand_agent.models.bundle import build_tiny
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.test_time.settings import Deliberation
-from deskhand_agent.types import Context, Decision, Step
+from deskhand_agent.types import Context, Decision, Step, Trajectory
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, save_reward_model
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.tasks.splits import split_by_hash
 from deskhand_sandbox.types import Split
+from deskhand_trainer import evaluation
 from deskhand_trainer.config import EvaluateConfig, parse_config
 from deskhand_trainer.errors import ConfigError
 from deskhand_trainer.run import _guarded
@@ -170,6 +172,29 @@ def test_what_a_run_played_before_it_died_is_not_played_again(tmp_path: Path) ->
     (folder.path / "stamp.json").unlink()
     again(folder)
     assert {mode: len(each) for mode, each in played().items()} == {"sampled": 6, "greedy": 6}
+
+
+def test_no_screen_and_no_reply_is_held_or_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[Trajectory] = []
+    summary = getattr(evaluation, "_summary")  # noqa: B009
+
+    def summed(*told: Any) -> Any:
+        held.extend(told[3])
+        return summary(*told)
+
+    monkeypatch.setattr(evaluation, "_summary", summed)
+    status, folder = run(tmp_path, "lean", modes=["greedy"], targets=False)
+    metrics = json.loads((folder.path / "result.json").read_text())["metrics"]
+    assert status == FINISHED and len(held) == 3 and metrics["completion_tokens_greedy"] > 0
+    shutil.rmtree(tmp_path / "blobs")
+    assert again(folder) == metrics and len(held) == 6
+    for trajectory in held:
+        assert trajectory.end is not None and trajectory.end.final_observation is None
+        for step in trajectory.steps:
+            said = step.decision
+            assert not step.observation.screenshot.data and not said.text and said.completion is None
 
 
 @pytest.mark.parametrize(

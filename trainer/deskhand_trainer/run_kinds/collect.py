@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from deskhand_agent.inference import Sampling
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
-from deskhand_agent.types import Decision, Trajectory
 from deskhand_agent.worker import WorkerSettings
-from deskhand_sandbox.pictures import as_image
-from deskhand_sandbox.types import JsonValue, Observation, Split
+from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.admission import admit
 from deskhand_trainer.config import CollectConfig
+from deskhand_trainer.outcome_reward import by_verifier, counted
 from deskhand_trainer.rollouts import Collected, collect_or_reuse, jobs_of, seed_ranges
 from deskhand_trainer.run_kinds.context import RunContext
 from deskhand_trainer.run_kinds.engines import replies
 from deskhand_trainer.run_kinds.executors import executing
 from deskhand_trainer.run_kinds.users import answering
-
-UNSEEN = Observation(screenshot=as_image(b"", (1, 1)), captured_at_s=0.0, settled_ms=0.0)
-UNSAID = Decision(actions=(), text="")
 
 
 async def run(context: RunContext, config: CollectConfig) -> tuple[None, dict[str, JsonValue]]:
@@ -64,7 +58,7 @@ async def _collect(
             source=source,
             settings=WorkerSettings(concurrency=config.concurrency, void_limit=config.void_limit, user=user),
             owner=context.spec.id,
-            pay=_counted,
+            pay=counted(by_verifier),
             pictures=False,
             on_done=lambda done: context.folder.progress("collecting", done, total),
         )
@@ -73,13 +67,6 @@ async def _collect(
     metrics["seed_ranges"] = [r.as_json() for r in ranges]
     await context.reporter.metric("collect", metrics, step=0)
     return metrics
-
-
-async def _counted(trajectory: Trajectory) -> Trajectory:
-    """The episode as its verifier says, without what was seen and said: there may be any number of them."""
-    steps = [replace(step, observation=UNSEEN, decision=UNSAID) for step in trajectory.steps]
-    end = trajectory.end and replace(trajectory.end, final_observation=None)
-    return replace(trajectory, steps=tuple(steps), end=end)
 
 
 def _metrics(collected: Collected) -> dict[str, JsonValue]:

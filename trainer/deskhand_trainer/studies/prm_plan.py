@@ -58,7 +58,7 @@ class Plan:
     """Of a reply; one that is cut ends the episode."""
     model: ScoreConfig = field(
         default_factory=lambda: ScoreConfig(
-            labels=("monte-carlo",), epochs=10, dropout=0.8, max_trajectories=4096, minutes=60.0
+            labels=("monte-carlo",), epochs=10, dropout=0.95, max_trajectories=4096, minutes=60.0
         )
     )
     """How the model is trained, here and for the reward; chosen by trying on the labels of tasks that are

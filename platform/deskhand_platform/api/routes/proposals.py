@@ -11,7 +11,7 @@ from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import mend_reply
 from deskhand_agent.reviewing import PersonsAnswer
 from deskhand_platform.api.annotation_models import ProposalAnswer, ProposalModel
-from deskhand_platform.api.deps import Cursor, Have, Limit, User
+from deskhand_platform.api.deps import Cursor, Have, Limit, User, cursor_id
 from deskhand_platform.api.models import Page
 from deskhand_platform.api.recorded import action_model, image_ref
 from deskhand_platform.errors import InvalidField
@@ -24,7 +24,7 @@ router = APIRouter(tags=["annotations"])
 @router.get("/proposals")
 async def list_proposals(have: Have, cursor: Cursor = None, limit: Limit = 50) -> Page[ProposalModel]:
     """Those that wait for a person, the longest first."""
-    found = await have.proposals.waiting(after=cursor, limit=limit)
+    found = await have.proposals.waiting(after=cursor_id(cursor), limit=limit)
     more = found[-1].id if len(found) == limit else None
     return Page[ProposalModel](items=[shown(one) for one in found], next_cursor=more)
 

@@ -9,7 +9,7 @@ import yaml
 from fastapi import APIRouter, Query
 
 from deskhand_flywheel.agreement import agreement
-from deskhand_flywheel.errors import InvalidQuery, InvalidReviewRules
+from deskhand_flywheel.errors import InvalidReviewRules
 from deskhand_flywheel.review_queue import ReviewState
 from deskhand_flywheel.review_rules import read_review_rules, review_values
 from deskhand_flywheel.review_types import QueuedReview, ReviewRules, RulesInForce
@@ -40,10 +40,7 @@ async def list_review_queue(
     limit: Limit = 50,
 ) -> Page[ReviewItem]:
     """What verifiers, judges and step scores disagree on, most strongly first; a mark resolves an entry."""
-    try:
-        found = await have.store.review_queue(state, cursor=cursor, limit=limit)
-    except InvalidQuery as error:
-        raise InvalidField("cursor", "is not one that this list gave out") from error
+    found = await have.store.review_queue(state, cursor=cursor, limit=limit)
     return Page[ReviewItem](items=[_item(one) for one in found.items], next_cursor=found.next_cursor)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from deskhand_platform.accounts.access import Principal
-from deskhand_platform.api.deps import Cursor, Have, Label, Limit, Noted, Who, before_id, labelled
+from deskhand_platform.api.deps import Cursor, Have, Label, Limit, Noted, Who, cursor_id, labelled
 from deskhand_platform.api.models import (
     OutcomeModel,
     Page,
@@ -65,7 +65,7 @@ async def list_tasks(
         owner=who.only or owner,
         task_id=task_id,
         labels=labelled(label or []),
-        before=before_id(cursor),
+        before=cursor_id(cursor),
         limit=limit,
     )
     more = found[-1].id if len(found) == limit else None

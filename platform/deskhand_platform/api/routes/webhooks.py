@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 from deskhand_platform.accounts.access import Principal
 from deskhand_platform.alarms.book import AlarmBook
-from deskhand_platform.api.deps import Cursor, Have, Limit, Noted, Who
+from deskhand_platform.api.deps import Cursor, Have, Limit, Noted, Who, cursor_id
 from deskhand_platform.api.models import Page
 from deskhand_platform.api.result_models import DeliveryModel, NewWebhook, WebhookBody, WebhookModel
 from deskhand_platform.errors import Forbidden, InvalidField
@@ -68,9 +68,10 @@ async def list_deliveries(
     limit: Limit = 50,
 ) -> Page[DeliveryModel]:
     """What it was and is to be told, newest first; nothing of what one may not read."""
+    before = cursor_id(cursor)
     if NEEDED[(await _book(have).get(id)).about] not in who.scopes:
         return Page[DeliveryModel](items=[], next_cursor=None)
-    found = await _book(have).deliveries(id, only=who.only, state=state, before=cursor, limit=limit)
+    found = await _book(have).deliveries(id, only=who.only, state=state, before=before, limit=limit)
     more = found[-1].id if len(found) == limit else None
     return Page[DeliveryModel](items=[_delivery(one) for one in found], next_cursor=more)
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from deskhand_sandbox.backends.android.adb.client import DeviceError
-from deskhand_sandbox.backends.android.adb.device import COMMAND_S, Device
+from deskhand_sandbox.backends.android.adb.device import COMMAND_BYTES, COMMAND_S, Device
 from deskhand_sandbox.backends.android.adb.pty import DevicePty
-from deskhand_sandbox.errors import InvalidAction, InvalidTask
+from deskhand_sandbox.errors import InvalidAction
 from deskhand_sandbox.terminal.commands import ShellTerminal
 from deskhand_sandbox.terminal.prompts import PlainPrompts
 from deskhand_sandbox.terminal.shell import Shell
-from deskhand_sandbox.terminal.verdict import ANSWERS_S, ended, verdict
+from deskhand_sandbox.terminal.verdict import ANSWERS_S, check_command, check_prepared, ended, verdict
 from deskhand_sandbox.types import JsonValue
 
 HOME = "/data/local/tmp/deskhand"
@@ -45,10 +45,12 @@ class DeviceTerminal(ShellTerminal):
         Raises:
             VerifierError: another exit status than 0 and 1.
             CommandHung: it did not end in time.
+            InvalidTask: it is too long.
         """
-        script = self._device.script
+        script, line = self._device.script, f"cd {HOME}\n{command}"
+        check_command(line, longest=COMMAND_BYTES)
         result = await ended(
-            script(f"cd {HOME}\n{command}", limit_s=timeout_s),
+            script(line, limit_s=timeout_s),
             lambda: script("true", limit_s=ANSWERS_S),
         )
         return verdict(result.code, result.out, result.err)
@@ -57,13 +59,13 @@ class DeviceTerminal(ShellTerminal):
         """Run a task's script.
 
         Raises:
-            InvalidTask: it failed; says what it complained of.
-            InfrastructureError: it took too long, or the device is gone.
+            InvalidTask: it failed, or is too long; says what it complained of.
+            InfrastructureError: it took too long, it was killed, or the device is gone.
         """
-        result = await self._device.script(f"cd {HOME}\nexport SEED={seed}\n{script}", limit_s=timeout_s)
-        if result.code:
-            said = (result.err or result.out).decode(errors="replace").strip()[-500:]
-            raise InvalidTask(f"preparing the device failed with exit status {result.code}: {said}")
+        line = f"cd {HOME}\nexport SEED={seed}\n{script}"
+        check_command(line, longest=COMMAND_BYTES)
+        result = await self._device.script(line, limit_s=timeout_s)
+        check_prepared("the device", result.code, result.out, result.err)
 
     # ---- how
 

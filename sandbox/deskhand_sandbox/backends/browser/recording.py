@@ -32,6 +32,9 @@ CODECS = {
 MENDING = "films need the module 'av': pip install av"
 JPEG_QUALITY = 80
 LAST_FRAME_MS = 40
+MOST_WAITING = 8
+"""Pictures that wait to be encoded. Of those that come faster the last alone is kept: a film is to be
+complete soon after its episode."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,6 +108,8 @@ class Film:
 
     def __init__(self, path: Path, kind: str, size_px: tuple[int, int]) -> None:
         self._pictures: queue.SimpleQueue[tuple[float, str] | None] = queue.SimpleQueue()
+        self._left_out: tuple[float, str] | None = None
+        """The last picture, where it was: the film ends with it."""
         self._path = path
         self._kind = kind
         # encoders halve the colour planes
@@ -118,11 +123,18 @@ class Film:
 
     def add(self, at_s: float, jpeg: str) -> None:
         """One more picture, drawn at that Unix time, as base64."""
-        if self._thread.is_alive():  # else nobody would take it
-            self._pictures.put((at_s, jpeg))
+        if not self._thread.is_alive():  # nobody would take it
+            return
+        picture = self._left_out = (at_s, jpeg)
+        if self._pictures.qsize() < MOST_WAITING:
+            self._left_out = None
+            self._pictures.put(picture)
 
     def finish(self) -> None:
         """Encode what is left, and complete the file."""
+        left_out, self._left_out = self._left_out, None
+        if left_out is not None:
+            self._pictures.put(left_out)
         self._pictures.put(None)
         self._thread.join()
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import deskhand_sandbox.accessibility
 from deskhand_sandbox.backends.desktop.vnc import VncServer
-from deskhand_sandbox.errors import InfrastructureError, InvalidTask, SandboxDied, SandboxTimeout
+from deskhand_sandbox.errors import InfrastructureError, SandboxDied, SandboxTimeout
 from deskhand_sandbox.isolation import Confinement, Limits
 from deskhand_sandbox.isolation.network import WayOut
 from deskhand_sandbox.terminal.confined import ConfinedTerminal
-from deskhand_sandbox.terminal.verdict import ANSWERS_S, ended, verdict
+from deskhand_sandbox.terminal.verdict import ANSWERS_S, check_command, check_prepared, ended, verdict
 from deskhand_sandbox.tools.program import ConfinedProgram
 from deskhand_sandbox.types import JsonValue
 from deskhand_sandbox.vnc import VncAddress
@@ -124,14 +124,12 @@ class Session:
         """Run a shell script in the home.
 
         Raises:
-            InvalidTask: it failed; says what it complained of.
-            InfrastructureError: it took too long, or the session is gone.
+            InvalidTask: it failed, or is too long; says what it complained of.
+            InfrastructureError: it took too long, it was killed, or the session is gone.
         """
+        check_command(script)
         program = ("env", f"SEED={seed}", "bash", "-c", script)
-        code, _, err = await self._confinement.run(program, timeout_s=timeout_s)
-        if code:
-            said = err.decode(errors="replace").strip()[-500:]
-            raise InvalidTask(f"preparing the desktop failed with exit status {code}: {said}")
+        check_prepared("the desktop", *await self._confinement.run(program, timeout_s=timeout_s))
 
     async def evaluate(self, command: str, *, timeout_s: float) -> JsonValue:
         """See `DesktopSandbox.evaluate`.
@@ -139,7 +137,9 @@ class Session:
         Raises:
             VerifierError: another exit status than 0 and 1.
             CommandHung: it did not end in time.
+            InvalidTask: it is too long.
         """
+        check_command(command)
         run = self._confinement.run
         code, out, err = await ended(
             run(("bash", "-c", command), timeout_s=timeout_s),

@@ -10,10 +10,10 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from deskhand_sandbox.backends.vm.channel import Channel
-from deskhand_sandbox.errors import CommandHung, InfrastructureError, InvalidTask, SandboxDied
+from deskhand_sandbox.errors import CommandHung, InfrastructureError, SandboxDied
 from deskhand_sandbox.terminal.commands import CommandTerminal
 from deskhand_sandbox.terminal.shell import Shell
-from deskhand_sandbox.terminal.verdict import verdict
+from deskhand_sandbox.terminal.verdict import check_command, check_prepared, verdict
 from deskhand_sandbox.types import JsonValue
 
 COLUMNS, ROWS = 80, 24
@@ -38,7 +38,9 @@ class GuestTerminal(CommandTerminal):
         Raises:
             VerifierError: it ended with another exit status than 0 and 1.
             CommandHung: it did not end in time.
+            InvalidTask: it is too long.
         """
+        check_command(command)
         code, out, err = await self.run(("bash", "-c", command), timeout_s=timeout_s)
         if code is None:
             # by the word of the guest's agent, which stopped it
@@ -49,16 +51,15 @@ class GuestTerminal(CommandTerminal):
         """Run a shell script in the home.
 
         Raises:
-            InvalidTask: it failed; says what it complained of.
-            InfrastructureError: it took too long, or the guest does not answer.
+            InvalidTask: it failed, or is too long; says what it complained of.
+            InfrastructureError: it took too long, it was killed, or the guest does not answer.
         """
+        check_command(script)
         program = ("env", f"SEED={seed}", "bash", "-c", script)
-        code, _, err = await self.run(program, timeout_s=timeout_s)
+        code, out, err = await self.run(program, timeout_s=timeout_s)
         if code is None:
             raise InfrastructureError(f"preparing the guest took longer than {timeout_s:g} s")
-        if code:
-            said = err.decode(errors="replace").strip()[-500:]
-            raise InvalidTask(f"preparing the guest failed with exit status {code}: {said}")
+        check_prepared("the guest", code, out, err)
 
     async def run(
         self, program: Sequence[str], *, given: bytes = b"", timeout_s: float

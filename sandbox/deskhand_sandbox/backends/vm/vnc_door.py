@@ -46,12 +46,13 @@ class VncDoor:
         server, self._server = self._server, None
         if server is not None:
             server.close()
-            await server.wait_closed()
         links = dict(self._links)
         for near in links.values():
             near.transport.abort()
         if links:
             await asyncio.wait(links)
+        if server is not None:  # newer Pythons wait for the end of every connection here
+            await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, near: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 
 from deskhand_sandbox.base import Capability
 from deskhand_sandbox.errors import InvalidTask, VerifierError
-from deskhand_sandbox.tasks.guest import UnreadableFile
+from deskhand_sandbox.tasks.guest import RUN_S, UnreadableFile
 from deskhand_sandbox.tasks.setup import programs, tabs
 from deskhand_sandbox.tasks.setup.downloads import TOTAL_S
 from deskhand_sandbox.tasks.setup.steps import SetupContext
@@ -198,6 +198,10 @@ def _part_index(settings: Settings) -> int:
         raise InvalidTask(f"partIndex must be a whole number, not {settings['partIndex']!r}") from error
 
 
+def _command_s(settings: Settings) -> float:
+    return programs.TIMEOUT_S
+
+
 def _paths(settings: Settings) -> list[tuple[str, str]]:
     """Paths and the names they are kept under."""
     paths, names = settings["path"], settings["dest"]
@@ -235,13 +239,13 @@ GETTERS: Mapping[str, Getter] = {
     "content_from_vm_file": Getter(
         _content, ("path", "file_type", "file_content"), _last_row_of_xlsx, in_browser=False
     ),
-    "default_video_player": Getter(_default_video_player, in_browser=False),
-    "list_directory": Getter(_list_directory, ("path",), in_browser=False),
+    "default_video_player": Getter(_default_video_player, in_browser=False, asked_s=lambda _: RUN_S),
+    "list_directory": Getter(_list_directory, ("path",), in_browser=False, asked_s=lambda _: RUN_S),
     "open_tabs_info": Getter(_open_tabs, in_browser=False),
     "rule": Getter(_rule, ("rules",)),
     "url_dashPart": Getter(_url_dash_part, ("partIndex",), _part_index),
-    "vm_command_error": Getter(_command_error, ("command",), in_browser=False),
-    "vm_command_line": Getter(_command_line, ("command",), in_browser=False),
+    "vm_command_error": Getter(_command_error, ("command",), in_browser=False, asked_s=_command_s),
+    "vm_command_line": Getter(_command_line, ("command",), in_browser=False, asked_s=_command_s),
     "vm_file": Getter(_vm_file, ("path", "dest"), _paths, in_browser=False),
     "vm_screen_size": Getter(_screen_size),
     "vm_terminal_output": Getter(_terminal_output),

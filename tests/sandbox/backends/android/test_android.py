@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from deskhand_sandbox.backends.android import AndroidBackend, AndroidSandbox, create
+from deskhand_sandbox.backends.android.adb.device import COMMAND_BYTES
 from deskhand_sandbox.backends.android.simulated import Simulated
 from deskhand_sandbox.base import Capability
 from deskhand_sandbox.conformance import CHECKS, check_backend
@@ -258,6 +259,8 @@ async def test_verifiers_ask_the_device(sandbox: AndroidSandbox, phone: Phone) -
     assert await sandbox.evaluate("true") is True
     with pytest.raises(VerifierError, match="exit status 5: no luck"):
         await sandbox.evaluate("echo no luck >&2; exit 5")
+    with pytest.raises(InvalidTask, match=f"may have {COMMAND_BYTES}"):
+        await sandbox.evaluate("true " + "x" * COMMAND_BYTES)
 
 
 async def test_a_task_prepares_its_device(sandbox: AndroidSandbox, phone: Phone) -> None:
@@ -273,6 +276,10 @@ async def test_a_task_prepares_its_device(sandbox: AndroidSandbox, phone: Phone)
     await sandbox.act(Click(x=914, y=411))
     with pytest.raises(InvalidTask, match="exit status 4: no luck"):
         await sandbox.reset(phone(prepare="echo no luck >&2; exit 4"))
+    with pytest.raises(InvalidTask, match=f"may have {COMMAND_BYTES}"):
+        await sandbox.reset(phone(prepare="true " + "x" * COMMAND_BYTES))
+    with pytest.raises(InfrastructureError, match="was killed"):
+        await sandbox.reset(phone(prepare="kill -KILL $$"))
     with pytest.raises(InfrastructureError, match="is it installed"):
         await sandbox.reset(phone(clear=["org.example"]))
     with pytest.raises(InvalidTask, match="unknown app 'Camera'"):

@@ -3,12 +3,13 @@
 import asyncio
 import base64
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
 from deskhand_sandbox.backends.browser import BrowserSandbox, create
-from deskhand_sandbox.backends.browser.recording import Film
+from deskhand_sandbox.backends.browser.recording import MOST_WAITING, Film
 from deskhand_sandbox.errors import BackendMissing, InvalidTask
 from deskhand_sandbox.types import Click, Navigate
 
@@ -91,6 +92,27 @@ def test_a_film_that_breaks_off_is_no_file_and_gathers_no_pictures(
     film.finish()
     assert list(tmp_path.iterdir()) == []
     assert "film.webm could not be written" in caplog.text
+
+
+def test_a_film_leaves_out_what_comes_too_fast_and_ends_with_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("av")
+    goes_on, encoded = threading.Event(), list[float]()
+
+    def slowly(film: Film) -> None:
+        goes_on.wait()
+        while (picture := film._pictures.get()) is not None:
+            encoded.append(picture[0])
+
+    monkeypatch.setattr(Film, "_encode", slowly)
+    film = Film(tmp_path / "film.webm", "webm", (64, 64))
+    for at_s in range(1000):
+        film.add(float(at_s), "")
+    assert film._pictures.qsize() == MOST_WAITING
+    goes_on.set()
+    film.finish()
+    assert encoded == [*range(MOST_WAITING), 999]
 
 
 async def test_what_cannot_be_recorded_is_said_before_anything_begins(

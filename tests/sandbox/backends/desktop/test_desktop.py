@@ -34,6 +34,7 @@ from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.isolation import Limits
 from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.registry import create_verifier
+from deskhand_sandbox.terminal.verdict import COMMAND_BYTES
 from deskhand_sandbox.tools.program import RunsPrograms
 from deskhand_sandbox.types import (
     CallTool,
@@ -269,6 +270,8 @@ async def test_a_task_prepares_its_files_from_the_seed(sandbox: DesktopSandbox, 
     assert await shell(sandbox, "cat seed") == "0"
     with pytest.raises(InvalidTask, match=r"exit status 4: no luck"):
         await sandbox.reset(desk(prepare="echo no luck >&2; exit 4"))
+    with pytest.raises(InfrastructureError, match=r"was killed"):
+        await sandbox.reset(desk(prepare="kill -KILL $$"))
     with pytest.raises(InfrastructureError, match=r"no-such-program"):
         await sandbox.reset(desk(applications=[["no-such-program"]]))
     await sandbox.reset(desk())
@@ -283,6 +286,17 @@ async def test_what_a_script_leaves_running_is_not_waited_for(sandbox: DesktopSa
     async with asyncio.timeout(120):
         with pytest.raises(CommandHung, match="did not end in 1 s"):
             await sandbox.session.evaluate("sleep 600 & sleep 600", timeout_s=1)
+
+
+async def test_a_command_that_no_program_can_be_given_is_refused(sandbox: DesktopSandbox, desk: Desk) -> None:
+    await sandbox.reset(desk(applications=[]))
+    assert await sandbox.evaluate("true " + "x" * (COMMAND_BYTES - 5)) is True
+    for command in ("true " + "x" * (COMMAND_BYTES - 4), "true \0"):
+        with pytest.raises(InvalidTask, match="the task's command 'true"):
+            await sandbox.evaluate(command)
+        with pytest.raises(InvalidTask, match="the task's command 'true"):
+            await sandbox.reset(desk(applications=[], prepare=command))
+    await sandbox.reset(desk(applications=[]))
 
 
 async def test_a_pipe_in_the_place_of_a_file_hangs_the_command_alone(

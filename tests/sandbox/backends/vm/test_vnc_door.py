@@ -19,6 +19,7 @@ from PIL import Image as Picture
 
 from deskhand_sandbox.backends.vm.image import find
 from deskhand_sandbox.backends.vm.sandbox import VmSandbox
+from deskhand_sandbox.backends.vm.vnc_door import VncDoor
 from deskhand_sandbox.base import Backend
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.manager import PoolSettings
@@ -165,3 +166,35 @@ async def test_a_leased_vm_is_watched(
             async with client.lease("vm", owner="next", wait_s=600) as sandbox:
                 await sandbox.reset(task)
             assert await refused(address, address.password)
+
+
+async def test_a_viewer_that_stays_does_not_hold_up_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def until_all_have_left(server: Any) -> None:
+        """As Python 3.12 does."""
+        while server._active_count:
+            await asyncio.sleep(0.01)
+
+    async def screen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"RFB 003.008\n")
+        await reader.read()
+        writer.close()
+
+    class Machine:
+        vnc = tmp_path / "vnc.sock"
+
+        async def admit(self, password: str) -> None:
+            """Let in who knows it."""
+
+    machine: Any = Machine()
+    served = await asyncio.start_unix_server(screen, machine.vnc)
+    monkeypatch.setattr(asyncio.Server, "wait_closed", until_all_have_left)
+    door = await VncDoor.open(machine)
+    reader, writer = await asyncio.open_connection(door.address.host, door.address.port)
+    assert await reader.readline() == b"RFB 003.008\n"
+    async with asyncio.timeout(20):
+        await door.close()
+    assert await reader.read() == b""
+    writer.close()
+    served.close()

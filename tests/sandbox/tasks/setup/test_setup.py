@@ -49,8 +49,10 @@ def step(type: str, **parameters: JsonValue) -> JsonValue:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def desktop() -> AsyncIterator[Sandbox]:
-    async with await create_backend("desktop").create() as sandbox:
+    backend = create_backend("desktop")
+    async with await backend.create() as sandbox:
         yield sandbox
+    await backend.close()  # others wait ready
 
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -18,6 +18,7 @@ from deskhand_sandbox.tasks import guest
 from deskhand_sandbox.tasks.guest import Guest
 from deskhand_sandbox.tasks.setup import set_up, tabs, windows
 from deskhand_sandbox.tasks.setup.downloads import FOLDER_VARIABLE, TOTAL_S, Downloads
+from deskhand_sandbox.tasks.setup.programs import TIMEOUT_S
 from deskhand_sandbox.types import EnvironmentSpec, Outcome, Run, Task, VerifierSpec
 from deskhand_sandbox.verifiers.osworld import create
 from deskhand_sandbox.verifiers.osworld.metrics import METRICS, records
@@ -65,6 +66,7 @@ async def test_it_says_how_long_its_own_steps_may_take() -> None:
     assert isinstance(verifier, PatientVerifier)
     assert verifier.asked_s == 3 + TOTAL_S
     assert create(evaluator={"func": "infeasible"}).asked_s == 0
+    assert create(evaluator=RIGHT).asked_s == TIMEOUT_S
 
 
 async def test_getters(desktop: Sandbox) -> None:
