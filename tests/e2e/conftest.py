@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -51,6 +51,18 @@ def signed(platform: Platform, browser: Browser) -> Iterator[Signed]:
         made.open(f"/#token={platform.token}")
         expect(made.page.get_by_role("button", name="Sign out")).to_be_visible()
         yield made
+
+
+@pytest.fixture
+def page(platform: Platform, browser: Browser) -> Iterator[Page]:
+    """Signed in likewise, and free to complain: what it asks may be made to fail."""
+    context = browser.new_context(viewport={"width": 1366, "height": 768}, base_url=platform.url)
+    page = context.new_page()
+    page.goto(f"/#token={platform.token}")
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    yield page
+    page.unroute_all(behavior="ignoreErrors")
+    context.close()
 
 
 @pytest.fixture

@@ -116,10 +116,19 @@ class Platform:
         raise AssertionError((self.home / "serve.log").read_text())
 
     def get(self, path: str) -> Any:
+        return self.send("GET", path)
+
+    def post(self, path: str, body: Any) -> Any:
+        return self.send("POST", path, body)
+
+    def send(self, method: str, path: str, body: Any = None) -> Any:
+        """By the token of the first start, what a route answers."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        response = httpx.get(f"{self.url}{path}", headers=headers, trust_env=False, timeout=60)
+        response = httpx.request(
+            method, f"{self.url}{path}", json=body, headers=headers, trust_env=False, timeout=60
+        )
         response.raise_for_status()
-        return response.json()
+        return response.json() if response.content else None
 
     def store(self) -> Any:
         return Store.open(f"sqlite+aiosqlite:///{self.home / 'deskhand.db'}", f"file://{self.home / 'blobs'}")

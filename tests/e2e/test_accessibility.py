@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from served_platform import SCREENS, Platform, in_a_thread, record
@@ -31,13 +30,6 @@ DIALOGS = {
 """By a page's name in `pages`: the button that opens one on it."""
 
 
-def send(platform: Platform, path: str, body: Any) -> Any:
-    headers = {"Authorization": f"Bearer {platform.token}"}
-    response = httpx.post(f"{platform.url}{path}", json=body, headers=headers, trust_env=False, timeout=60)
-    response.raise_for_status()
-    return response.json()
-
-
 @pytest.fixture(scope="module")
 def pages(platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Addresses of pages that have something on them, by name."""
@@ -58,27 +50,27 @@ def pages(platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> dict[
             return named, policy.id
 
     dataset, policy = in_a_thread(write)
-    started = send(platform, "/v1/rounds", {"preset": "smoke"})["id"]
+    started = platform.post("/v1/rounds", {"preset": "smoke"})["id"]
     for step in (1, 2, 3):
         figures = {"success_sampled": 0.1 * step, "kl_per_turn": 0.02, "entropy": 1.0, "clip_fraction": 0.1}
         platform.tell(
             f"run:round-{started}-ppo", EventKind.METRIC, "ppo/iteration", {"step": step, **figures}
         )
-    send(platform, "/v1/promotions", {"policy_id": policy, "reason": "it is the only one"})
-    send(platform, "/v1/schedules", {"preset": "smoke", "cron": "0 3 1 1 *"})
+    platform.post("/v1/promotions", {"policy_id": policy, "reason": "it is the only one"})
+    platform.post("/v1/schedules", {"preset": "smoke", "cron": "0 3 1 1 *"})
     alarm = {"state": "raised", "value": 1.5, "limit": 2.0, "unit": "GB free", "advice": "make room"}
     platform.tell("platform", EventKind.ALARM, "disk_low", alarm)
     for step in range(8):  # more than are shown at once
         told = {"value": 0.4, "limit": 0.15, "iteration": step}
         platform.tell(f"run:round-{started}-ppo", EventKind.ALARM, "kl_high", told)
-    over = send(platform, "/v1/rounds", {"preset": "smoke", "overrides": {"ppo": {"iterations": 3}}})["id"]
-    send(platform, f"/v1/rounds/{over}/cancel", {})
+    over = platform.post("/v1/rounds", {"preset": "smoke", "overrides": {"ppo": {"iterations": 3}}})["id"]
+    platform.post(f"/v1/rounds/{over}/cancel", {})
     measured = {"policy_id": None, "tasks": ["fake/press-button"], "episodes": 2, "modes": ["sampled"]}
-    send(platform, "/v1/evaluations", {**measured, "split": "test"})
+    platform.post("/v1/evaluations", {**measured, "split": "test"})
     reviewed = {"name": "scripted", "review_s": 600}
-    send(platform, "/v1/tasks", {"task_id": "fake/press-in-order", "seed": 6, "policy": reviewed})
+    platform.post("/v1/tasks", {"task_id": "fake/press-in-order", "seed": 6, "policy": reviewed})
     for seed in (1, 2):
-        send(platform, "/v1/tasks", {"task_id": "fake/press-button", "seed": seed})
+        platform.post("/v1/tasks", {"task_id": "fake/press-button", "seed": seed})
     deadline = time.monotonic() + 60
     while not platform.get("/v1/proposals")["items"] or not platform.get("/v1/sandboxes")["items"]:
         assert time.monotonic() < deadline, "no proposal came"
@@ -118,8 +110,8 @@ def pages(platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> dict[
 def token(platform: Platform, pages: dict[str, str]) -> str:
     """Of an administrator whose name is as long as names may be, for whom the header has least room."""
     name = "an-administrator-of-thirty-two-x"
-    send(platform, "/v1/users", {"name": name, "role": "admin"})
-    return send(platform, "/v1/tokens", {"label": "to look", "owner": name})["token"]
+    platform.post("/v1/users", {"name": name, "role": "admin"})
+    return platform.post("/v1/tokens", {"label": "to look", "owner": name})["token"]
 
 
 def signed_in(page: Page, platform: Platform, token: str) -> None:

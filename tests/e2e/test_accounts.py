@@ -220,13 +220,6 @@ def test_a_submitter_sees_their_own_and_is_refused_the_rest(
     assert answered == [403, 201]
 
 
-def send(platform: Platform, path: str, body: Any) -> Any:
-    headers = {"Authorization": f"Bearer {platform.token}"}
-    response = httpx.post(f"{platform.url}{path}", json=body, headers=headers, trust_env=False, timeout=60)
-    response.raise_for_status()
-    return response.json()
-
-
 @pytest.mark.parametrize(
     "role",
     [
@@ -239,9 +232,9 @@ def test_a_role_is_offered_what_it_may_do_and_no_more(
     platform: Platform, signed: Signed, somebody: Open, role: Role
 ) -> None:
     trajectory = record(platform, steps=2)
-    started = send(platform, "/v1/rounds", {"preset": "smoke"})
+    started = platform.post("/v1/rounds", {"preset": "smoke"})
     if not platform.get("/v1/schedules"):
-        send(platform, "/v1/schedules", {"preset": "smoke", "cron": "0 3 1 1 *"})
+        platform.post("/v1/schedules", {"preset": "smoke", "cron": "0 3 1 1 *"})
     alarm = {"state": "raised", "value": 1.5, "limit": 2.0, "advice": "look"}
     platform.tell("platform", EventKind.ALARM, f"raised_for_{role}", alarm)
     password = add_user(signed.open("/admin"), f"a-{role}", role)
@@ -280,7 +273,7 @@ def test_a_role_is_offered_what_it_may_do_and_no_more(
 @contextmanager
 def by_token(platform: Platform, browser: Browser, **order: Any) -> Generator[Page]:
     """A page that came with a token made to order."""
-    made = send(platform, "/v1/tokens", order)
+    made = platform.post("/v1/tokens", order)
     context = browser.new_context(base_url=platform.url)
     page = context.new_page()
     page.goto(f"/#token={made['token']}")
@@ -299,7 +292,7 @@ def test_a_token_for_a_part_of_it_is_offered_no_other_token(platform: Platform, 
 
 
 def test_a_first_password_is_in_the_list_of_users_at_once(platform: Platform, signed: Signed) -> None:
-    send(platform, "/v1/users", {"name": "robot", "role": "operator", "token_only": True})
+    platform.post("/v1/users", {"name": "robot", "role": "operator", "token_only": True})
     page = signed.open("/admin")
     row = page.get_by_role("table", name="Users").get_by_role("row").filter(has_text="robot")
     expect(row.get_by_role("cell", name="tokens", exact=True)).to_be_visible()

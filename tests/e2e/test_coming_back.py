@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-import httpx
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 from served_platform import Platform, record
 
 pytestmark = pytest.mark.browser
@@ -29,23 +27,6 @@ COVERED = """new MutationObserver(() => {
 
 def refuse(route: Route) -> None:
     route.fulfill(status=500, json=ON_FIRE)
-
-
-def post(platform: Platform, path: str, body: object) -> None:
-    headers = {"Authorization": f"Bearer {platform.token}"}
-    response = httpx.post(f"{platform.url}{path}", json=body, headers=headers, trust_env=False, timeout=60)
-    response.raise_for_status()
-
-
-@pytest.fixture
-def page(platform: Platform, browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1366, "height": 768}, base_url=platform.url)
-    page = context.new_page()
-    page.goto(f"/#token={platform.token}")
-    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
-    yield page
-    page.unroute_all(behavior="ignoreErrors")
-    context.close()
 
 
 def test_who_reads_far_down_a_list_finds_that_place_again(platform: Platform, page: Page) -> None:
@@ -162,18 +143,18 @@ def test_a_picture_that_could_not_be_fetched_is_fetched_again(platform: Platform
 
 
 def test_a_round_that_is_not_there_leaves_the_others_compared(platform: Platform, page: Page) -> None:
-    post(platform, "/v1/rounds", {"preset": "smoke"})
+    platform.post("/v1/rounds", {"preset": "smoke"})
     page.goto("/rounds/compare?ids=[1,999]")
     expect(page.get_by_role("link", name="Round 1 · smoke")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(1)
     expect(page.get_by_text("None of these rounds has told of this measure.")).to_be_visible()
     page.get_by_role("checkbox", name="#999").click()  # and it is not offered again
     expect(page.get_by_role("alert")).to_have_count(0)
-    post(platform, "/v1/rounds/1/cancel", {})
+    platform.post("/v1/rounds/1/cancel", {})
 
 
 def test_a_list_outlives_a_poll_that_failed(platform: Platform, page: Page) -> None:
-    post(platform, "/v1/schedules", {"preset": "smoke", "cron": "0 3 1 1 *"})
+    platform.post("/v1/schedules", {"preset": "smoke", "cron": "0 3 1 1 *"})
     page.goto("/rounds/schedules")
     schedules = page.get_by_role("list", name="Schedules")
     expect(schedules).to_contain_text(re.compile(r"next \d{4}-01-01 \d\d:00:00 GMT"))

@@ -29,15 +29,6 @@ SHOWN = "() => document.querySelector('img[alt=\"The screen, live\"]').naturalWi
 STEPS_ONLY = dict.fromkeys(("verifier_judge", "verifier_steps", "judge_steps"))
 
 
-def send(platform: Platform, method: str, path: str, body: Any = None) -> Any:
-    headers = {"Authorization": f"Bearer {platform.token}"}
-    response = httpx.request(
-        method, f"{platform.url}{path}", json=body, headers=headers, trust_env=False, timeout=60
-    )
-    response.raise_for_status()
-    return response.json() if response.content else None
-
-
 def until(ask: Callable[[], Any], limit_s: float = PATIENCE_MS / 1000) -> Any:
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
@@ -143,7 +134,7 @@ def test_a_replay_shows_all_there_is_and_takes_marks_and_notes(platform: Platfor
 
 
 def test_an_episode_is_branched_and_both_know_of_it(platform: Platform, signed: Signed) -> None:
-    send(platform, "POST", "/v1/tasks", {"task_id": "fake/press-in-order", "seed": 4})
+    platform.send("POST", "/v1/tasks", {"task_id": "fake/press-in-order", "seed": 4})
     done = until(
         lambda: next(
             (
@@ -181,7 +172,7 @@ def test_an_episode_is_branched_and_both_know_of_it(platform: Platform, signed: 
 
 def begun(platform: Platform, body: dict[str, Any]) -> dict[str, Any]:
     """A submitted task whose episode has begun."""
-    made = send(platform, "POST", "/v1/tasks", body)
+    made = platform.send("POST", "/v1/tasks", body)
     return until(lambda: (t := platform.get(f"/v1/tasks/{made['id']}"))["trajectory_id"] and t)
 
 
@@ -282,7 +273,7 @@ def test_what_is_over_stays_before_its_reader_until_they_go_on(platform: Platfor
         second = pool.submit(lambda: asyncio.run(ask("second")))
         until(lambda: len(platform.get("/v1/proposals")["items"]) == 2)
         body = {"verdict": "accepted", "reply": "", "answer": "", "reason": ""}
-        send(platform, "POST", f"/v1/proposals/{mine}/answer", body)
+        platform.send("POST", f"/v1/proposals/{mine}/answer", body)
         expect(panel).to_contain_text("This one is over")
         expect(reply).to_have_value("wait()")
         expect(panel.get_by_role("button", name="Accept")).to_be_disabled()
@@ -333,7 +324,7 @@ def steered(platform: Platform, trajectory: str) -> list[str]:
 def stop(platform: Platform, task: str) -> None:
     """Cancel a task unless it is over."""
     if platform.get(f"/v1/tasks/{task}")["state"] == "running":
-        send(platform, "DELETE", f"/v1/tasks/{task}")
+        platform.send("DELETE", f"/v1/tasks/{task}")
 
 
 def drag(page: Page, surface: Any, start: tuple[int, int], end: tuple[int, int]) -> None:
@@ -374,7 +365,7 @@ def test_a_sandbox_is_looked_at_taken_over_and_handed_back(platform: Platform, s
     expect(page.get_by_role("button", name="Take over")).to_be_visible()
     done = until(lambda: len(kinds := steered(platform, task["trajectory_id"])) >= 5 and kinds)
     assert done[:5] == ["click", "click", "drag", "type_text", "press"]
-    send(platform, "DELETE", f"/v1/tasks/{task['id']}")
+    platform.send("DELETE", f"/v1/tasks/{task['id']}")
     expect(page.get_by_text("This sandbox was given back")).to_be_visible()
     page.get_by_role("link", name="Replay what happened").click()
     expect(page.get_by_test_id("review")).to_contain_text("owner did this in place of")
@@ -416,7 +407,7 @@ def test_pictures_that_ended_are_asked_for_again(platform: Platform, signed: Sig
 def test_who_may_only_look_on_is_not_offered_the_controls(platform: Platform, browser: Browser) -> None:
     task = begun(platform, {"task_id": "fake/press-in-order", "seed": 65, "policy": {"name": "person"}})
     scopes = ["sandboxes:read", "trajectories:read", "tasks:read"]
-    made = send(platform, "POST", "/v1/tokens", {"label": "to look on", "scopes": scopes})
+    made = platform.send("POST", "/v1/tokens", {"label": "to look on", "scopes": scopes})
     context = browser.new_context(base_url=platform.url)
     page = context.new_page()
     page.goto(f"/#token={made['token']}")
@@ -424,9 +415,9 @@ def test_who_may_only_look_on_is_not_offered_the_controls(platform: Platform, br
     page.goto(f"/sandboxes/{lease_of(platform, task)}")
     expect(page.get_by_test_id("instruction")).to_be_visible()
     expect(page.get_by_role("button", name="Take over")).to_have_count(0)
-    send(platform, "PUT", f"/v1/trajectories/{task['trajectory_id']}/takeover")
+    platform.send("PUT", f"/v1/trajectories/{task['trajectory_id']}/takeover")
     expect(page.get_by_text("owner has the controls")).to_be_visible()
-    send(platform, "DELETE", f"/v1/trajectories/{task['trajectory_id']}/takeover")
+    platform.send("DELETE", f"/v1/trajectories/{task['trajectory_id']}/takeover")
     context.close()
     stop(platform, task["id"])
 
@@ -466,7 +457,7 @@ def test_a_task_that_runs_is_watched_at_its_newest_step_and_live(platform: Platf
     signed.open(newest)
     page.get_by_role("link", name="Watch it live").click()
     expect(page).to_have_url(live)
-    send(platform, "DELETE", f"/v1/tasks/{task['id']}")
+    platform.send("DELETE", f"/v1/tasks/{task['id']}")
     expect(page.get_by_text("This sandbox was given back")).to_be_visible()
     signed.open("/tasks?state=cancelled")
     page.locator(f"main a[href='{newest.removesuffix('?step=end')}']").click()
@@ -509,7 +500,7 @@ def test_the_new_pages_fit_their_screens(platform: Platform, browser: Browser, w
 def test_a_researchers_day(platform: Platform, researcher: Signed) -> None:
     """Find, replay, mark, compare, branch, and find what came of it."""
     for seed in (41, 42):
-        send(platform, "POST", "/v1/tasks", {"task_id": "fake/press-in-order", "seed": seed})
+        platform.send("POST", "/v1/tasks", {"task_id": "fake/press-in-order", "seed": seed})
     until(
         lambda: (
             sum(t["seed"] in (41, 42) and t["state"] == "done" for t in platform.get("/v1/tasks")["items"])
@@ -569,9 +560,9 @@ def test_a_task_without_an_oracle_is_not_given_to_one(platform: Platform, signed
     expect(page.get_by_role("alert")).to_contain_text("Nobody wrote an oracle")
     # a program is told so, too; why a task failed is in the queue, on a phone as well
     with pytest.raises(httpx.HTTPStatusError, match="422"):
-        send(platform, "POST", "/v1/tasks", {"task_id": "fake/never-done", "seed": 52})
+        platform.send("POST", "/v1/tasks", {"task_id": "fake/never-done", "seed": 52})
     late = {"task_id": "fake/press-button", "seed": 52, "deadline_s": time.time() - 1}
-    send(platform, "POST", "/v1/tasks", late)
+    platform.send("POST", "/v1/tasks", late)
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.get_by_role("table", name="Queue")).to_contain_text("its deadline passed before")
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 390

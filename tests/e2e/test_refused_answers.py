@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Route, expect
 from playwright.sync_api import Error as PlaywrightError
+from playwright.sync_api import Locator, Page, Route, expect
 from served_platform import Platform, record
 
 pytestmark = pytest.mark.browser
@@ -39,13 +36,6 @@ def places() -> list[str]:
     return [*shown, *(f"/admin?part={part}" for part in PARTS)]
 
 
-def post(platform: Platform, path: str, body: Any) -> Any:
-    headers = {"Authorization": f"Bearer {platform.token}"}
-    response = httpx.post(f"{platform.url}{path}", json=body, headers=headers, trust_env=False, timeout=60)
-    response.raise_for_status()
-    return response.json()
-
-
 def refuse(route: Route) -> None:
     route.fulfill(status=500, json=ANSWER)
 
@@ -53,17 +43,6 @@ def refuse(route: Route) -> None:
 def refusals(within: Page | Locator) -> Locator:
     page = within.page if isinstance(within, Locator) else within
     return within.get_by_role("alert").filter(has=page.get_by_role("button", name="Try again"))
-
-
-@pytest.fixture
-def page(platform: Platform, browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1366, "height": 768}, base_url=platform.url)
-    page = context.new_page()
-    page.goto(f"/#token={platform.token}")
-    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
-    yield page
-    page.unroute_all(behavior="ignoreErrors")
-    context.close()
 
 
 @pytest.mark.slow
@@ -81,7 +60,7 @@ def test_no_place_takes_a_failure_for_nothing(page: Page) -> None:
 
 
 def test_curves_that_cannot_be_read_are_not_taken_for_none(platform: Platform, page: Page) -> None:
-    number = post(platform, "/v1/rounds", {"preset": "smoke"})["id"]
+    number = platform.post("/v1/rounds", {"preset": "smoke"})["id"]
     streams = re.compile(r"/v1/events\?")
     for place in (f"/rounds/{number}", f"/rounds/compare?ids=[{number}]"):
         page.route(streams, refuse)
@@ -94,7 +73,7 @@ def test_curves_that_cannot_be_read_are_not_taken_for_none(platform: Platform, p
         expect(refusals(page)).to_have_count(0)
         expect(page.get_by_text(re.compile("No curve yet|Waiting for the first"))).to_be_visible()
 
-    post(platform, f"/v1/rounds/{number}/cancel", {})
+    platform.post(f"/v1/rounds/{number}/cancel", {})
     over = page.locator("header", has=page.get_by_role("heading", name="Round")).get_by_title("cancelled")
     page.route(streams, refuse)
     page.goto(f"/rounds/{number}")
@@ -218,7 +197,7 @@ def test_older_rows_that_cannot_be_had_are_asked_for_again(platform: Platform, p
     older = re.compile("cursor=")
     page.route(re.compile(r"/v1/(trajectories|tasks)\?"), one_a_page)
     for seed in (1, 2):
-        post(platform, "/v1/tasks", {"task_id": "fake/press-button", "seed": seed})
+        platform.post("/v1/tasks", {"task_id": "fake/press-button", "seed": seed})
     page.goto("/tasks")
     queue = page.locator("section", has=page.get_by_role("table", name="Queue"))
     mended(queue, queue.locator("tbody tr"))

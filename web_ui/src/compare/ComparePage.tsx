@@ -6,7 +6,7 @@ import { useMemo, useState } from "react";
 
 import { trajectoryQuery } from "../api/queries";
 import type { Step, TrajectoryDetail } from "../api/words";
-import { count } from "../format/numbers";
+import { counted } from "../format/numbers";
 import { LongText } from "../parts/LongText";
 import { Empty, Failed, Loading } from "../parts/Notice";
 import { Page } from "../parts/Page";
@@ -176,7 +176,7 @@ function Column({
           <PolicyName id={trajectory.policy_id} />
         </Link>
         <span className="text-muted">
-          {count(trajectory.turns)} {trajectory.turns === 1 ? "turn" : "turns"}
+          {counted(trajectory.turns, "turn")}
           {trajectory.seed === rival.seed ? "" : ` · seed ${trajectory.seed}`}
         </span>
         {cut === null ? null : <p className="w-full text-warn">{cut}</p>}

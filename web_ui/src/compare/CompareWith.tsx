@@ -6,6 +6,7 @@ import { useState } from "react";
 
 import { trajectoriesQuery } from "../api/queries";
 import type { TrajectoryDetail, TrajectorySummary } from "../api/words";
+import { counted } from "../format/numbers";
 import { Ago } from "../parts/Ago";
 import { Dialog } from "../parts/Dialog";
 import { More } from "../parts/More";
@@ -85,7 +86,7 @@ function Other({ one, other }: { one: string; other: TrajectorySummary }) {
           <PolicyName id={other.policy_id} />
         </span>
         <span className="text-muted">
-          #{other.seed} · {other.turns} {other.turns === 1 ? "turn" : "turns"}
+          #{other.seed} · {counted(other.turns, "turn")}
         </span>
         <span className="w-20 shrink-0 text-right text-xs text-muted">
           <Ago atS={other.started_at_s} />

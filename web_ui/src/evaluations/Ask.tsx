@@ -5,6 +5,7 @@ import { useState } from "react";
 
 import { answer, api } from "../api/client";
 import { policyChoicesQuery } from "../api/queries";
+import { counted } from "../format/numbers";
 import { Trouble } from "../parts/Notice";
 import { Panel } from "../parts/Page";
 import { PolicyOptions } from "../parts/PolicyOptions";
@@ -75,7 +76,7 @@ export function Ask() {
               {chosen === "" ? <option value="">{suites.isError ? "None known" : "Loading…"}</option> : null}
               {suites.data?.map((one) => (
                 <option key={one.name} value={one.name}>
-                  {one.name}, {one.tasks.length} {one.tasks.length === 1 ? "task" : "tasks"}
+                  {one.name}, {counted(one.tasks.length, "task")}
                 </option>
               ))}
               <option value={CHOSEN}>{CHOSEN}</option>

@@ -7,7 +7,7 @@ import { answer, api } from "../api/client";
 import { over } from "../api/queries";
 import type { Job, JobOrder } from "../api/words";
 import { bytes } from "../format/bytes";
-import { count } from "../format/numbers";
+import { count, counted } from "../format/numbers";
 import { Ago } from "../parts/Ago";
 import { Confirm } from "../parts/Dialog";
 import { More } from "../parts/More";
@@ -187,18 +187,14 @@ function dropped(result: Result): number {
 /** What came of it, in a sentence. */
 function said(job: Job, result: Result): string {
   if (job.kind === "gc") {
-    const what = `${some(dropped(result), "episode")}, ${some(Number(result.blobs), "file")} of ${bytes(Number(result.bytes))}`;
+    const what = `${counted(dropped(result), "episode")}, ${counted(Number(result.blobs), "file")} of ${bytes(Number(result.bytes))}`;
     return result.applied ? `${what} dropped.` : `${what} would go.`;
   }
   const found = Object.entries(result.counts ?? {})
     .map(([kind, number]) => `${count(Number(number))} ${kind.replaceAll("_", " ")}`)
     .join(", ");
-  const all = `${some(Number(result.trajectories), "episode")} and ${some(Number(result.blobs), "file")}`;
+  const all = `${counted(Number(result.trajectories), "episode")} and ${counted(Number(result.blobs), "file")}`;
   return result.ok ? `nothing is lost among ${all}${found ? ` (${found})` : ""}.` : `${found} among ${all}.`;
-}
-
-function some(number: number, what: string): string {
-  return `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 }
 
 /** Which episodes its rule lets go, as far as this page makes rules; the files of nobody go in any case. */

@@ -8,6 +8,7 @@ import { answer, api } from "../api/client";
 import { gone } from "../api/polling";
 import { infoQuery, sandboxQuery, trajectoryQuery } from "../api/queries";
 import type { LiveSandbox } from "../api/words";
+import { counted } from "../format/numbers";
 import { span } from "../format/times";
 import { LongText } from "../parts/LongText";
 import { Empty, Failed, Loading, Trouble } from "../parts/Notice";
@@ -272,7 +273,7 @@ function Working({ id }: { id: string }) {
       <div className="flex flex-col gap-1.5 p-3">
         <LongText testId="instruction" text={instruction} />
         <p className="text-muted">
-          <PolicyName id={policy_id} /> · {turns} {turns === 1 ? "turn" : "turns"} <OutcomeMark trajectory={found.data} />
+          <PolicyName id={policy_id} /> · {counted(turns, "turn")} <OutcomeMark trajectory={found.data} />
         </p>
         <Link className="link" to="/trajectories/$id" params={{ id }} search={{ step: Math.max(turns - 1, 0) }}>
           What it did so far

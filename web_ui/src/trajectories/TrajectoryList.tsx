@@ -6,7 +6,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState } from "react";
 
 import type { TrajectorySummary } from "../api/words";
-import { figure } from "../format/numbers";
+import { counted, figure } from "../format/numbers";
 import { Ago, Lasted } from "../parts/Ago";
 import { features } from "../parts/DataTable";
 import { Failed } from "../parts/Notice";
@@ -216,7 +216,7 @@ function NarrowRow({ trajectory }: { trajectory: TrajectorySummary }) {
             </span>
           </span>
           <span className="truncate pl-5.5 text-muted">
-            {trajectory.turns} {trajectory.turns === 1 ? "turn" : "turns"} · {trajectory.instruction}
+            {counted(trajectory.turns, "turn")} · {trajectory.instruction}
           </span>
         </span>
       </Link>
