@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 from served_platform import MARKUP, Platform, Signed
-from test_people import begun, send, until
+from test_people import begun, until
 from waiting_model import waiting_model
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
@@ -74,7 +74,7 @@ def test_a_browser_task_is_submitted_watched_and_replayed(
     [task] = [one for one in platform.get("/v1/tasks")["items"] if one["seed"] == 6]
     path = f"/v1/trajectories/{task['trajectory_id']}/steps"
     until(lambda: platform.get(path)["items"])
-    send(platform, "DELETE", f"/v1/tasks/{task['id']}")
+    platform.send("DELETE", f"/v1/tasks/{task['id']}")
     expect(page.get_by_text("This sandbox was given back")).to_be_visible()
     page.get_by_role("link", name="Replay what happened").click()
     expect(page.get_by_test_id("raw")).to_contain_text("wait(seconds=1)")
@@ -117,7 +117,7 @@ def test_a_hostile_task_and_a_hostile_title_are_shown_as_text(
     [lease] = platform.get("/v1/sandboxes")["items"]
     assert lease["task_id"] == OWN_TASK["id"]
     until(lambda: platform.get(f"/v1/trajectories/{task['trajectory_id']}/steps")["items"])
-    send(platform, "DELETE", f"/v1/tasks/{task['id']}")
+    platform.send("DELETE", f"/v1/tasks/{task['id']}")
     expect(page.get_by_text("This sandbox was given back")).to_be_visible()
     signed.complaints.clear()  # the browser notes that the lease is gone
 

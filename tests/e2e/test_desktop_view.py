@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from served_platform import SCREENS, Platform, Signed
-from test_people import begun, send, steered, until
+from test_people import begun, steered, until
 from waiting_model import waiting_model
 
 from deskhand_platform import host_address
@@ -80,7 +80,7 @@ def live(platform: Platform, model: str) -> Iterator[dict[str, Any]]:
     [lease] = [one for one in platform.get("/v1/sandboxes")["items"] if one["task"] == task["id"]]
     yield task | {"lease": lease["id"]}
     if platform.get(f"/v1/tasks/{task['id']}")["state"] == "running":
-        send(platform, "DELETE", f"/v1/tasks/{task['id']}")
+        platform.send("DELETE", f"/v1/tasks/{task['id']}")
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_a_desktop_is_shown_by_novnc_and_what_is_done_over_it_is_recorded(
     expect(page.get_by_role("button", name="Take over")).to_be_visible()
     done = until(lambda: len(kinds := steered(platform, live["trajectory_id"])) >= 3 and kinds)
     assert done[:3] == ["click", "type_text", "press"]
-    send(platform, "DELETE", f"/v1/tasks/{live['id']}")
+    platform.send("DELETE", f"/v1/tasks/{live['id']}")
     expect(page.get_by_text("This sandbox was given back")).to_be_visible()
     signed.complaints.clear()  # the browser notes that the lease is gone
 

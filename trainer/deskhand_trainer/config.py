@@ -323,9 +323,6 @@ class PpoConfig:
                 f"critic_warmup {self.critic_warmup} leaves the policy none of {self.iterations} iterations: "
                 "lower it, or raise iterations"
             )
-        refuse_idle_settings(
-            changed(self), algorithm=self.algorithm, rollouts=self.rollouts, advantage=self.advantage
-        )
         remembers = bool(self.replay or self.self_imitation) or self.advantage == "archer"
         refuse_stages(
             self.curriculum,
@@ -333,6 +330,9 @@ class PpoConfig:
             critic=self.by_critic,
             remembers=remembers,
             skips_void=self.skip_void,
+        )
+        refuse_idle_settings(
+            changed(self), algorithm=self.algorithm, rollouts=self.rollouts, advantage=self.advantage
         )
         before, every = self.curriculum.iterations, self.turn_limit_every
         refuse_horizons(self.turn_limits, self.rollouts, after=before, every=every, most=self.iterations)

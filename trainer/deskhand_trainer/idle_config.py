@@ -23,8 +23,6 @@ _IDLE = {
 """What says how the policy plays, or what becomes of that, by episodes that are others'."""
 _RANKING = {"keep_spread", "covariance_clip"}
 """What goes by all that was earned where nothing else of learning does."""
-
-
 _COMPARED = ("advantage", "normalisation")
 """How much better than expected a turn was."""
 

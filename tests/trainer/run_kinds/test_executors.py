@@ -91,7 +91,7 @@ def test_the_start_policy_executes_and_goes_on_to_wherever_the_planner_goes(
         ("collect", {"tasks": [TASK], "executor": "policy-1"}, False, "the scripted policy says no plans"),
         (
             "ppo",
-            {**FLOW, "algorithm": "cloning"},
+            {**FLOW, "algorithm": "cloning", "advantage": "turn", "normalisation": "batch"},
             False,
             "cloning imitates actions",
         ),
