@@ -10,7 +10,8 @@ import asyncio
 import copy
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,15 +104,16 @@ class PolicyMaker:
         """The policy, and what of its reference is about how its episodes are run.
 
         Raises:
-            InvalidField: as `make`; or several samples of what is the same each time, or a notebook of what
-                writes nothing.
+            InvalidField: as `make`; or several samples of what is the same each time, a check by what answers
+                no questions, or a notebook of what writes nothing.
             UnknownPolicy, RewardModelError: the process reward model it names cannot be had.
         """
         settings = dict(ref.settings)
         told, keeps = settings.pop(TEST_TIME, {}), settings.pop(NOTEBOOK, False)
         if not isinstance(told, Mapping):
             raise InvalidField(f"policy.settings.{TEST_TIME}", "expected an object of settings")
-        wanted = read_settings(Deliberation, told)
+        with _refusing(f"policy.settings.{TEST_TIME}"):
+            wanted = read_settings(Deliberation, told)
         policy = await self.make(PolicyRef(name=ref.name, settings=settings))
         if wanted.samples > 1 and ref.name == "local" and not settings.get("temperature"):
             raise InvalidField(
@@ -119,7 +121,8 @@ class PolicyMaker:
                 "at 0 it says the same each time: give more, or one sample",
             )
         judge = await self._judge(wanted.judge) if wanted.judges else None
-        done = deliberate(policy, wanted, judge)
+        with _refusing(f"policy.settings.{TEST_TIME}"):
+            done = deliberate(policy, wanted, judge)
         return replace(done, notebook=self._notebook(policy)) if keeps else done
 
     async def make(self, ref: PolicyRef) -> Policy:
@@ -212,6 +215,14 @@ class PolicyMaker:
     async def _kept(self, policy_id: str) -> tuple[ModelBundle, SharedEngine]:
         folder = await self._store.materialise_policy(policy_id, self._folder / policy_id)
         return await self._models.get(folder, policy_id)
+
+
+@contextmanager
+def _refusing(field: str) -> Iterator[None]:
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise InvalidField(field, str(error)) from error
 
 
 async def _close(made: Iterable[_Made]) -> None:

@@ -26,6 +26,9 @@ _SETTINGS = {
 }
 """Name to the record of what it is told in JSON, in the same module."""
 
+_ANSWERING = ("local", "openai")
+"""Those whose class has `Answering.ask`."""
+
 
 def policy_names() -> tuple[str, ...]:
     """Every name `create_policy` knows."""
@@ -36,6 +39,11 @@ def settings_of(name: str) -> type[Any] | None:
     """The record of the settings that a policy reads from JSON; None: it reads none."""
     record = _SETTINGS.get(name)
     return None if record is None else cast("type[Any]", getattr(import_module(_POLICIES[name][0]), record))
+
+
+def answers_questions(name: str) -> bool:
+    """Whether the policy can be asked something about its episode beside acting in it."""
+    return name in _ANSWERING
 
 
 def create_policy(name: str, **settings: Any) -> Policy:

@@ -6,11 +6,11 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from deskhand_agent.policies import policy_names, settings_of
+from deskhand_agent.policies import answers_questions, policy_names, settings_of
 from deskhand_agent.policies.scripted import has_oracle
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_agent.test_time.settings import Deliberation
@@ -27,6 +27,7 @@ FIELD = "policy.settings"
 BRINGS = "policies:write"
 KEPT = ("policy_id", "executor")
 """Settings of a local policy that name one of the store."""
+T = TypeVar("T")
 
 
 def check_policy(choice: PolicyChoice, endpoints: Sequence[str], scopes: Collection[str]) -> None:
@@ -49,7 +50,13 @@ def check_policy(choice: PolicyChoice, endpoints: Sequence[str], scopes: Collect
         )
     given: dict[str, Any] = dict(choice.settings)
     if TEST_TIME in given:
-        _check(Deliberation, given.pop(TEST_TIME), f"{FIELD}.{TEST_TIME}")
+        told = _check(Deliberation, given.pop(TEST_TIME), f"{FIELD}.{TEST_TIME}")
+        if told.checks_itself and told.check == "model" and not answers_questions(choice.name):
+            raise InvalidField(
+                f"{FIELD}.{TEST_TIME}.check",
+                f"the {choice.name} policy answers no questions: have a process reward model say whether"
+                ' it is done, e.g. "judge"',
+            )
     if not isinstance(given.pop(NOTEBOOK, False), bool):
         raise InvalidField(f"{FIELD}.{NOTEBOOK}", "expected true or false, e.g. true")
     kind = LocalSettings if choice.name == "local" else settings_of(choice.name)
@@ -121,14 +128,14 @@ async def check_kept(store: Store, choices: Iterable[tuple[str, PolicyChoice]]) 
                 seen.add(named)
 
 
-def _check(kind: type[Any], values: object, field: str) -> None:
-    known = {one.name for one in fields(kind)}
+def _check(kind: type[T], values: object, field: str) -> T:
+    known = {one.name for one in fields(cast("Any", kind))}
     if isinstance(values, Mapping):
         for name in values:
             if name not in known:
                 raise InvalidField(f"{field}.{name}", f"there are: {', '.join(sorted(known))}")
     try:
-        _reader(kind).validate_json(json.dumps(values), strict=True)
+        return _reader(kind).validate_json(json.dumps(values), strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join((field, *(str(part) for part in first["loc"])))

@@ -4,7 +4,13 @@ import sys
 
 import pytest
 
-from deskhand_agent.policies import create_policy, policy_names
+from deskhand_agent.policies import answers_questions, create_policy, policy_names
+from deskhand_agent.policies.anthropic_computer import AnthropicComputerPolicy
+from deskhand_agent.policies.local import LocalPolicy
+from deskhand_agent.policies.openai import OpenAIPolicy
+from deskhand_agent.policies.openai_computer import OpenAIComputerPolicy
+from deskhand_agent.policies.person import PersonPolicy
+from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.types import Oracle
 from deskhand_sandbox.errors import BackendMissing, UnknownName
 
@@ -13,6 +19,20 @@ def test_policies_by_name() -> None:
     apis = ("openai", "openai_computer", "anthropic_computer")
     assert policy_names() == ("scripted", "local", "person", *apis)
     assert isinstance(create_policy("scripted"), Oracle)
+
+
+def test_it_is_known_of_every_policy_whether_it_answers_questions() -> None:
+    classes = {
+        "scripted": ScriptedPolicy,
+        "local": LocalPolicy,
+        "person": PersonPolicy,
+        "openai": OpenAIPolicy,
+        "openai_computer": OpenAIComputerPolicy,
+        "anthropic_computer": AnthropicComputerPolicy,
+    }
+    assert set(classes) == set(policy_names())
+    for name, made in classes.items():
+        assert answers_questions(name) is hasattr(made, "ask"), name
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:

@@ -62,6 +62,11 @@ WRONG = [
         "policy.settings.test_time",
         "samples is 1000000000",
     ),
+    *(
+        (by(name, **model, test_time=asked), "policy.settings.test_time.check", f"{name} policy answers no")
+        for name, model in (("scripted", {}), ("anthropic_computer", {"model": "m"}))
+        for asked in ({"checks": 1}, {"attempts": 2})
+    ),
     (by("scripted", test_time={"sample": 2}), "policy.settings.test_time.sample", "there are: attempts"),
 ]
 
