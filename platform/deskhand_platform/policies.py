@@ -10,7 +10,7 @@ import asyncio
 import copy
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -218,7 +218,7 @@ class PolicyMaker:
 
 
 @contextmanager
-def _refusing(field: str) -> Iterator[None]:
+def _refusing(field: str) -> Generator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
