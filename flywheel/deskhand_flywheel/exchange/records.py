@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -20,7 +20,8 @@ from deskhand_flywheel.parts import column_text
 from deskhand_flywheel.records import decode, dumps, encode, loads
 from deskhand_flywheel.tables import notes, scores, step_values
 from deskhand_flywheel.types import Note, OutcomeScore, StepScore, StepValue
-from deskhand_sandbox.types import JsonValue
+from deskhand_sandbox.tasks.splits import split_of
+from deskhand_sandbox.types import JsonValue, Split
 
 KEY = "deskhand"
 """Where others' JSON carries ours."""
@@ -68,7 +69,7 @@ def read_head(value: JsonObject, steps: Sequence[Step], place: str) -> Recorded:
 def assembled(
     start: TrajectoryStart, steps: Sequence[Step], end: TrajectoryEnd | None, place: str
 ) -> Trajectory:
-    """The episode of these records.
+    """The episode of these records; of the training split only where its task and seed are.
 
     Raises:
         DamagedInput: its id is none that its files can be named after, the steps do not count from 0, a time
@@ -90,6 +91,8 @@ def assembled(
     for what, score in _verdicts(steps, end):
         if not 0.0 <= score <= 1.0:
             raise DamagedInput(place, f"{what} is {score}, not a number from 0 to 1")
+    if start.split is Split.TRAIN:
+        start = replace(start, split=split_of(start.task.id, start.task.seed))
     return Trajectory(start=start, steps=tuple(steps), end=end)
 
 

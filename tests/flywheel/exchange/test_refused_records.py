@@ -19,10 +19,13 @@ from deskhand_flywheel.exchange import export_trajectories, import_trajectories
 from deskhand_flywheel.exchange.records import assembled
 from deskhand_flywheel.records import loads
 from deskhand_flywheel.store import Store
-from deskhand_sandbox.types import Outcome
+from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds, split_of
+from deskhand_sandbox.types import Outcome, Split
 
 WHOLE = make_trajectory("e", end=make_end())
 DEEP = 100_000
+(TEST_SEED,) = seeds("miniwob/click-test", Split.TEST, 1)
+HELD_OUT = min(HELD_OUT_TASKS)
 
 
 def _with_step(**changed: object) -> Trajectory:
@@ -30,11 +33,20 @@ def _with_step(**changed: object) -> Trajectory:
 
 
 def _with_seed(seed: int) -> Trajectory:
-    return replace(WHOLE, start=replace(WHOLE.start, task=replace(WHOLE.start.task, seed=seed)))
+    task = replace(WHOLE.start.task, seed=seed)
+    return replace(WHOLE, start=replace(WHOLE.start, task=task, split=split_of(task.id, seed)))
 
 
 def _with_score(score: float) -> Trajectory:
     return replace(WHOLE, end=replace(make_end(), outcome=Outcome(score=score, success=True)))
+
+
+@pytest.mark.parametrize(("task_id", "seed"), [("miniwob/click-test", TEST_SEED), (HELD_OUT, 0)])
+def test_what_is_held_out_does_not_come_in_as_training(task_id: str, seed: int) -> None:
+    said = make_trajectory("e", task_id=task_id, seed=seed, end=make_end())
+    assert said.start.split is Split.TRAIN
+    assert assembled(said.start, said.steps, said.end, "file").start.split is Split.TEST
+    assert assembled(WHOLE.start, WHOLE.steps, WHOLE.end, "file") == WHOLE
 
 
 def _again(trajectory: Trajectory) -> Trajectory:

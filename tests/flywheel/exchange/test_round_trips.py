@@ -30,6 +30,7 @@ from deskhand_sandbox.types import (
     Drag,
     Finish,
     Navigate,
+    Split,
     Swipe,
     Touch,
     TypeText,
@@ -117,7 +118,9 @@ async def test_odd_episodes_come_back_equal(store: Store, played: Store, tmp_pat
         make_step(3, actions=(Touch(x=1, y=1), Swipe(path=((1, 2), (3, 4))), Finish(text="done"))),
     )
     made = (
-        make_trajectory("odd", steps=odd, end=make_end(), policy_id="\ud83d\0", task_id="../up"),
+        make_trajectory(
+            "odd", steps=odd, end=make_end(), policy_id="\ud83d\0", task_id="../up", split=Split.TEST
+        ),
         make_trajectory("broken", end=make_end(success=None, final_observation=None)),
         make_trajectory("running"),
         make_trajectory("empty", steps=(), end=make_end(success=False)),

@@ -57,6 +57,24 @@ async def test_several_people_mark_a_step(
     assert [mark["annotator"] for mark in left] == ["bob"]
 
 
+async def test_where_two_people_contradict_each_other_a_third_is_asked(
+    client: httpx.AsyncClient, store: Store, record_episode: Any, tokens: dict[str, str]
+) -> None:
+    kept = await record_episode(store)
+
+    async def waiting() -> list[str]:
+        queue = (await call(client, "GET", "/review-queue", tokens["ada"])).json()
+        return [item["kind"] for item in queue["items"]]
+
+    for marks in (f"/trajectories/{kept}/steps/1/marks", f"/trajectories/{kept}/marks"):
+        await call(client, "PUT", f"{marks}/ada", tokens["ada"], {"score": 0})
+        assert await waiting() == []
+        await call(client, "PUT", f"{marks}/bob", tokens["bob"], {"score": 1})
+        assert await waiting() == ["people"]
+        await call(client, "DELETE", f"{marks}/bob", tokens["bob"])
+        assert await waiting() == []
+
+
 async def test_notes_are_their_authors(
     client: httpx.AsyncClient, store: Store, record_episode: Any, tokens: dict[str, str]
 ) -> None:

@@ -37,7 +37,7 @@ async def mark_step(
 ) -> MarkModel:
     """Mark a step good or bad, or change one's mark."""
     _own(user, annotator)
-    return _mark(await have.store.mark(id, index, user, body.score, body.reason))
+    return await _marked(have, id, index, user, body)
 
 
 @router.delete("/trajectories/{id}/steps/{index}/marks/{annotator}", status_code=204)
@@ -45,13 +45,14 @@ async def unmark_step(have: Have, user: User, id: str, index: Index, annotator: 
     """Take one's mark back."""
     _own(user, annotator)
     await have.store.unmark(id, index, user)
+    await have.store.find_disagreements_of(id, keep_standing=True)
 
 
 @router.put("/trajectories/{id}/marks/{annotator}")
 async def mark_trajectory(have: Have, user: User, id: str, annotator: str, body: MarkBody) -> MarkModel:
     """Say whether the whole episode did what was asked, or change what one said."""
     _own(user, annotator)
-    return _mark(await have.store.mark(id, None, user, body.score, body.reason))
+    return await _marked(have, id, None, user, body)
 
 
 @router.delete("/trajectories/{id}/marks/{annotator}", status_code=204)
@@ -59,6 +60,7 @@ async def unmark_trajectory(have: Have, user: User, id: str, annotator: str) -> 
     """Take one's mark of the episode back."""
     _own(user, annotator)
     await have.store.unmark(id, None, user)
+    await have.store.find_disagreements_of(id, keep_standing=True)
 
 
 @router.post("/trajectories/{id}/steps/{index}/notes", status_code=201)
@@ -82,6 +84,13 @@ async def delete_note(have: Have, user: User, id: str) -> None:
 def _own(user: str, annotator: str) -> None:
     if annotator != user:
         raise Forbidden(f"you are {user}: the marks of {annotator} are theirs to change")
+
+
+async def _marked(have: Have, id: str, index: int | None, user: str, body: MarkBody) -> MarkModel:
+    score = await have.store.mark(id, index, user, body.score, body.reason)
+    # two people may contradict each other now, or no longer
+    await have.store.find_disagreements_of(id, keep_standing=True)
+    return _mark(score)
 
 
 def _mark(score: StepScore | OutcomeScore) -> MarkModel:
