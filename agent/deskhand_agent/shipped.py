@@ -8,7 +8,7 @@ from deskhand_agent.checksums import SUMS_FILE, check_files
 from deskhand_agent.errors import ModelFilesError
 
 DESKHAND_TINY = "deskhand-tiny"
-"""A Qwen3-VL of four million parameters that sees, reads and points; its README.md is its model card."""
+"""A Qwen3-VL of 5.6 million parameters that sees, reads and points; its README.md is its model card."""
 FOLDER = Path(__file__).parent / "weights" / DESKHAND_TINY
 
 

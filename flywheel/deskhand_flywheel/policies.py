@@ -160,6 +160,15 @@ class Policies(Citing):
             return list((await connection.scalars(select(tables.policies.c.id))).all())
 
 
+def manifest_of(folder: Path) -> dict[str, str]:
+    """Every file of a folder with its BLAKE3, as a policy's record has them.
+
+    Raises:
+        InvalidQuery: the folder is missing or empty.
+    """
+    return {name: digest_of_file(path) for name, path in _files_of(folder).items()}
+
+
 def _files_of(folder: Path) -> dict[str, Path]:
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     if not paths:
@@ -170,7 +179,7 @@ def _files_of(folder: Path) -> dict[str, Path]:
 def _holds_already(folder: Path, record: PolicyRecord) -> bool:
     if not folder.exists() or not any(folder.iterdir()):
         return False
-    if {name: digest_of_file(path) for name, path in _files_of(folder).items()} == record.manifest:
+    if manifest_of(folder) == record.manifest:
         return True
     raise InvalidQuery(f"{folder} holds something else than {record.id}: name a new folder")
 

@@ -166,7 +166,7 @@ def build_tiny(config: TinyConfig | None = None) -> ModelBundle:
 
 
 def save_bundle(bundle: ModelBundle, path: Path | str, *, dtype: torch.dtype | None = None) -> None:
-    """Write the folder; a reader sees the old one or the new one, never a half.
+    """Write the folder; a reader sees the old one, the new one or for a moment none, never a half.
 
     Args:
         dtype: of the written weights; None: as they are.

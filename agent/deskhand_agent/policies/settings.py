@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from deskhand_agent.coordinates import CoordinateSystem
@@ -49,17 +50,34 @@ _RECORDS: Mapping[str, type] = {"memory": WindowMemory, "coordinates": Coordinat
 """Setting -> the record that an object stands for."""
 
 
-def read_settings(kind: Callable[..., T], values: Mapping[str, Any]) -> T:
-    """A record of settings.
+def read_settings(kind: type[T], values: Mapping[str, Any]) -> T:
+    """A record of settings; of a record among them what is not told stays as it is by default.
 
     Raises:
         TypeError: a setting that there is not, or with a value that makes no sense.
     """
     given = dict(values)
+    _known(kind, given, "")
     try:
         for name, record in _RECORDS.items():
-            if isinstance(given.get(name), Mapping):
-                given[name] = record(**given[name])
+            if isinstance(told := given.get(name), Mapping):
+                _known(record, told, f"{name}.")
+                default = _default(kind, name)
+                given[name] = record(**told) if default is None else replace(default, **told)
         return kind(**given)
     except ValueError as error:
         raise TypeError(str(error)) from error
+
+
+def _known(kind: type[Any], told: Mapping[str, Any], place: str) -> None:
+    names = sorted(one.name for one in fields(kind) if one.init)
+    for name in told:
+        if name not in names:
+            raise TypeError(f"{place}{name} is no setting; there are: {', '.join(names)}")
+
+
+def _default(kind: type[Any], name: str) -> Any:
+    for one in fields(kind):
+        if one.name == name and one.default_factory is not MISSING:
+            return one.default_factory()
+    return None

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from deskhand_agent.policies import answers_questions, policy_names, settings_of
 from deskhand_agent.policies.scripted import has_oracle
+from deskhand_agent.policies.settings import read_settings
 from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_agent.test_time.settings import Deliberation
 from deskhand_flywheel.store import Store
@@ -62,6 +63,7 @@ def check_policy(choice: PolicyChoice, endpoints: Sequence[str], scopes: Collect
     kind = LocalSettings if choice.name == "local" else settings_of(choice.name)
     if kind is not None:
         _check(kind, given, FIELD)
+        _go_together(kind, given)
     elif given:
         raise InvalidField(f"{FIELD}.{min(given)}", f"the {choice.name} policy has no settings, e.g. {{}}")
     if choice.name == "local" and given.get("path") is not None and BRINGS not in scopes:
@@ -126,6 +128,14 @@ async def check_kept(store: Store, choices: Iterable[tuple[str, PolicyChoice]]) 
                 with named_in(f"{before}{FIELD}.{name}"):
                     await store.policy(named)
                 seen.add(named)
+
+
+def _go_together(kind: type[Any], given: Mapping[str, Any]) -> None:
+    """Refuse what does not go with the rest of a record that is told in part."""
+    try:
+        read_settings(kind, given)
+    except TypeError as error:
+        raise InvalidField(FIELD, str(error)) from error
 
 
 def _check(kind: type[T], values: object, field: str) -> T:

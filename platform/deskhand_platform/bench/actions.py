@@ -27,6 +27,7 @@ from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_agent.sinks import MemorySink
 from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel.errors import FlywheelError
+from deskhand_flywheel.policies import manifest_of
 from deskhand_platform.bench.models import model_folder
 from deskhand_sandbox.base import SandboxSource
 from deskhand_sandbox.errors import SandboxError
@@ -37,17 +38,21 @@ from deskhand_trainer.errors import TrainerError
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 from deskhand_trainer.rollouts import Collected, collect, jobs_of, seed_ranges
 from deskhand_trainer.studies.base_tasks import train_tasks
+from deskhand_trainer.studies.runs import model_named
 
 COMMAND = "deskhand bench actions"
 ALONE_EPISODES = 24
 MAX_TOKENS = 40
 
 
-async def bench_actions(model: Path, *, environments: int, episodes: int, repeats: int) -> list[Figure]:
+async def bench_actions(
+    model: Path, *, called: str, environments: int, episodes: int, repeats: int
+) -> list[Figure]:
     """Measure.
 
     Args:
         model: a folder.
+        called: how it was asked for.
         episodes: of each repeat.
 
     Raises:
@@ -73,8 +78,9 @@ async def bench_actions(model: Path, *, environments: int, episodes: int, repeat
     timings = [step.timings for each in alone.trajectories for step in each.steps]
     between = sorted(timing.model_ms + timing.act_ms for timing in timings)
     thinking = statistics.median(timing.model_ms for timing in timings)
-    shared: dict[str, Any] = {"command": f"{COMMAND} MODEL", "seeds": "test"}
-    config = {"environments": environments, "episodes": episodes, "repeats": repeats}
+    shared: dict[str, Any] = {"command": f"{COMMAND} {called}", "seeds": "test"}
+    which = {"model": model_named(manifest_of(model))}
+    config = {**which, "environments": environments, "episodes": episodes, "repeats": repeats}
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return [
         Figure(
@@ -96,7 +102,7 @@ async def bench_actions(model: Path, *, environments: int, episodes: int, repeat
             high=round(between[-1 - len(between) // 20], 1),
             note=f"one environment: deciding ({thinking:.0f} ms) and acting until the page stands still; "
             f"median of {len(between)}; low and high: 5th and 95th percentile",
-            config={"environments": 1, "episodes": ALONE_EPISODES},
+            config={**which, "environments": 1, "episodes": ALONE_EPISODES},
             **shared,
         ),
         Figure(
@@ -147,6 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found = asyncio.run(
                 bench_actions(
                     model,
+                    called=options.model,
                     environments=options.environments,
                     episodes=options.episodes,
                     repeats=options.repeats,

@@ -3,8 +3,9 @@
     deskhand bench base MODEL [--pages 200] [--sizes 160x210 320x240 448x448] [--results docs/results]
 
 MODEL is a folder, the id of a policy in the store, or deskhand-tiny. The pages, and others on which actions
-are taken to ask what they changed, are of test seeds: their words, fonts, themes and (most of) their layouts
-are on no page of a train seed. Intervals are Wilson's, at 95 %.
+are taken to ask what they changed, are of test seeds: their words (but for numbers, endings and what icons
+are called), fonts, themes and (most of) their layouts are on no page of a train seed. Intervals are Wilson's,
+at 95 %.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from deskhand_agent.errors import AgentError
 from deskhand_flywheel.errors import FlywheelError
+from deskhand_flywheel.policies import manifest_of
 from deskhand_platform.bench.models import model_folder
 from deskhand_sandbox.errors import SandboxError
 from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
@@ -30,8 +32,9 @@ from deskhand_trainer.base.examination import Mark, examine
 from deskhand_trainer.base.pages import SeenPage, look, page_tasks
 from deskhand_trainer.base.questions import Kind
 from deskhand_trainer.results import Figure, write_figures, write_results_page
+from deskhand_trainer.studies.runs import model_named
 
-COMMAND = "deskhand bench base MODEL"
+COMMAND = "deskhand bench base"
 TABS = 4
 SIZES: Mapping[str, str] = {f"{width}x{height}": end for end, (width, height) in SIZES_PX.items()}
 """As one writes them -> end of a task's name."""
@@ -69,8 +72,15 @@ async def draw(sizes: Sequence[str], count: int) -> tuple[list[SeenPage], list[S
             return pages, [change for page in watched for change in page]
 
 
-def figures(marks: Mapping[Kind, Mark], sizes: Sequence[str], pages: int) -> list[Figure]:
-    """One for every kind of question that was asked."""
+def figures(
+    marks: Mapping[Kind, Mark], *, command: str, model: str, sizes: Sequence[str], pages: int
+) -> list[Figure]:
+    """One for every kind of question that was asked.
+
+    Args:
+        command: that was given.
+        model: see `model_named`.
+    """
     return [
         Figure(
             name=name,
@@ -80,8 +90,8 @@ def figures(marks: Mapping[Kind, Mark], sizes: Sequence[str], pages: int) -> lis
             high=round(mark.rate.high, 4),
             goal=goal,
             note=f"of {mark.rate.count} questions; chance {mark.chance:.3f}; {kind.value.replace('_', ' ')}",
-            command=COMMAND,
-            config={"sizes": list(sizes), "pages": pages},
+            command=command,
+            config={"model": model, "sizes": list(sizes), "pages": pages},
             seeds="test",
         )
         for kind, (name, goal) in FIGURES.items()
@@ -92,7 +102,7 @@ def figures(marks: Mapping[Kind, Mark], sizes: Sequence[str], pages: int) -> lis
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, write into base.json."""
     parser = argparse.ArgumentParser(
-        prog="deskhand bench base",
+        prog=COMMAND,
         description="What a base model sees on pages it never met.",
         epilog="Example:  deskhand bench base ./my-model --pages 50",
     )
@@ -109,10 +119,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with model_folder(options.model) as model:
             pages, changes = asyncio.run(draw(options.sizes, options.pages))
             marks = examine(model, pages, changes, progress=_say)
+            found = figures(
+                marks,
+                command=" ".join(
+                    (COMMAND, options.model, "--pages", str(options.pages), "--sizes", *options.sizes)
+                ),
+                model=model_named(manifest_of(model)),
+                sizes=options.sizes,
+                pages=options.pages,
+            )
     except (AgentError, FlywheelError, SandboxError, ValueError) as error:
         print(f"cannot measure: {error}", file=sys.stderr)
         return 1
-    found = figures(marks, options.sizes, options.pages)
     for each in found:
         print(f"{each.name:18} {each.value:.3f}  {each.low:.3f} to {each.high:.3f}  {each.note}")
     write_figures(options.results / "base.json", found)

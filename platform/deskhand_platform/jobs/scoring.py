@@ -117,7 +117,7 @@ def judge_settings(order: JudgeOrder) -> JudgeSettings:
     try:
         return read_settings(JudgeSettings, values)
     except TypeError as error:
-        raise InvalidField("settings", str(error).partition("() ")[2] or str(error)) from error
+        raise InvalidField("settings", str(error)) from error
 
 
 async def label(place: Place, order: LabelOrder, progress: Progress) -> Outcome:

@@ -183,16 +183,17 @@ class RoundsStudy:
         """Imitation of fresh demonstrations for about so many seconds: its policy, and what it took."""
         shown = CollectConfig(tasks=self.tasks, episodes_per_task=DEMONSTRATIONS, seed_offset=1_000_000)
         spent = float(self.runs.run("demonstrations", RunKind.COLLECT, asdict(shown), None)["seconds"])
-        policy, taken = self._clone("cloning-first", start, epochs=1)
+        policy, taken, epoch = self._clone("cloning-first", start, epochs=1)
         spent += taken
-        # one epoch has told how long they take
-        left = round((seconds - spent) / taken)
+        # one epoch has told how long they take, and what comes to a run besides
+        left = round((seconds - spent - (taken - epoch)) / epoch)
         if left > 0:
-            policy, taken = self._clone(f"cloning-rest-{self._count}", policy, epochs=left)
+            policy, taken, _ = self._clone(f"cloning-rest-{self._count}", policy, epochs=left)
             spent += taken
         return policy, spent
 
-    def _clone(self, name: str, policy: str, *, epochs: int) -> tuple[str, float]:
+    def _clone(self, name: str, policy: str, *, epochs: int) -> tuple[str, float, float]:
+        """The policy, what the run took, and its training alone."""
         told = SftConfig(
             tasks=self.tasks,
             demonstrations_per_task=DEMONSTRATIONS,
@@ -202,7 +203,7 @@ class RoundsStudy:
             precision="auto",
         )
         done = self.runs.run(name, RunKind.SFT, asdict(told), policy)
-        return str(done["policy_out"]), float(done["seconds"])
+        return str(done["policy_out"]), float(done["seconds"]), float(done["metrics"]["training_seconds"])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

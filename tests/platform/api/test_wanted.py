@@ -47,6 +47,8 @@ WRONG = [
     (by("local", policy_id="policy-none"), "policy.settings.policy_id", "no policy 'policy-none'"),
     (by("openai"), "policy.settings.model", "required"),
     (by("openai", model="m", memory={"n_screenshots": 0}), "policy.settings.memory", "give 1 or more"),
+    (by("openai", model="m", coordinates={"frame": "resized"}), "policy.settings", "coordinates.frame is no"),
+    (by("openai", model="m", memory={"text_bytes": 1024}), "policy.settings", "3072 or more for 3 screens"),
     (by("openai_computer", model="m", effort=3), "policy.settings.effort", "string"),
     (by("anthropic_computer", model="m", tool="1999"), "policy.settings.tool", 'e.g. "20251124"'),
     (by("openai", model="m", base_url="http://mine/v1"), "policy.settings.base_url", "jobs.endpoints"),
@@ -98,7 +100,7 @@ async def test_half_a_character_names_no_policy(client: httpx.AsyncClient) -> No
         {**whole(), "policy": {"name": "local"}},
         by("local", temperature=1, max_tokens=8),
         by("local", policy_id="deskhand-tiny", test_time={"samples": 3, "radius_px": 4}),
-        by("openai", model="m", coordinates={"frame": "normalised"}, memory={"n_screenshots": 2}),
+        by("openai", model="m", coordinates={"kind": "normalised"}, memory={"n_screenshots": 2}),
         by("anthropic_computer", model="m", thinking={"type": "enabled", "budget_tokens": 1024}),
     ],
 )

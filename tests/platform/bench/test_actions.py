@@ -9,7 +9,9 @@ import pytest
 
 from deskhand_agent.models.bundle import build_tiny, save_bundle
 from deskhand_agent.models.tiny import TinyConfig
+from deskhand_flywheel.policies import manifest_of
 from deskhand_platform.bench.actions import main
+from deskhand_trainer.studies.runs import model_named
 
 pytestmark = pytest.mark.browser
 
@@ -27,6 +29,9 @@ def test_the_figures_are_written(
     assert 0 < rate["low"] <= rate["value"] <= rate["high"] and rate["goal"] == ">= 8"
     assert 0 < alone["low"] <= alone["value"] <= alone["high"]
     assert 100 < figures["acting_memory_mib"]["value"] < 8_000
+    for figure in figures.values():
+        assert figure["command"] == f"deskhand bench actions {tmp_path / 'model'}"
+        assert figure["config"]["model"] == model_named(manifest_of(tmp_path / "model"))
     assert "ms_per_action" in capsys.readouterr().out
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from deskhand_agent.models.bundle import build_tiny, save_bundle
 from deskhand_agent.models.tiny import TinyConfig
+from deskhand_flywheel.policies import manifest_of
 from deskhand_platform.bench.base import FIGURES, main
+from deskhand_trainer.studies.runs import model_named
 
 pytestmark = pytest.mark.browser
 
@@ -27,6 +29,8 @@ def test_a_fresh_model_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture
     assert pointing["low"] <= pointing["value"] <= pointing["high"]
     assert pointing["goal"] == ">= 0.97"
     assert "of 4 questions; chance 0." in pointing["note"]
+    assert pointing["command"] == f"deskhand bench base {words[0]} --pages 2 --sizes 160x210 320x240"
+    assert pointing["config"]["model"] == model_named(manifest_of(tmp_path / "model"))
     assert "point_unseen" in capsys.readouterr().out
 
 

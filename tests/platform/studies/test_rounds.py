@@ -134,7 +134,8 @@ def test_more_rounds_in_the_same_folder_are_measured_beside_fewer(
 
     def leave(_: StudyRuns, folder: Path, log: object) -> None:
         played.append(folder.name)
-        result = {"seconds": 60.0, "policy_out": f"by-{folder.name}", "metrics": {"of": len(played)}}
+        metrics = {"of": len(played), "training_seconds": 50.0}
+        result = {"seconds": 60.0, "policy_out": f"by-{folder.name}", "metrics": metrics}
         (folder / "result.json").write_text(json.dumps(result))
 
     monkeypatch.setattr(StudyRuns, "_wait", leave)
@@ -144,6 +145,10 @@ def test_more_rounds_in_the_same_folder_are_measured_beside_fewer(
     # the same demonstrations, the same first epoch and the same start
     assert len(played) == len({*played}) == once + 3 and three[0] == one[0]
     assert (one[1]["seconds"], three[1]["seconds"]) == (600.0, 1800.0)
+    for rounds, epochs in ((1, 9), (3, 33)):
+        # collecting and the first epoch took 60 s each, and a run takes 10 s besides its epochs
+        told = json.loads((tmp_path / f"cloning-rest-{rounds}/spec.json").read_text())
+        assert told["config"]["cloning_epochs"] == epochs
     assert Played(tmp_path, rounds=1, changed={}).run() == one and len(played) == once + 3
     measurements = Played(tmp_path, rounds=3, changed={}).measurements
     assert {*measurements.values()} <= {*played[once:], "measure-before"}

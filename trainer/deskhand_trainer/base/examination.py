@@ -1,7 +1,8 @@
-"""What a base model can see, told by plain transformers: its own `generate`, the processor saved beside it.
+"""What a base model can see, told by plain transformers: its own `generate`.
 
-None of our forward passes, engines or prompts take part: what is measured here is what anybody gets who loads
-the folder with `from_pretrained`.
+None of our forward passes or engines take part: the model is what anybody gets who loads the folder with
+`from_pretrained`. It is asked as it was taught (`showing`), and shown pictures as it was: padded to whole
+patches, where the processor saved beside it stretches those that are none.
 """
 
 from __future__ import annotations

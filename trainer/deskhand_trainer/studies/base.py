@@ -84,7 +84,7 @@ PROBE_EPISODES = (50, 500)
 AT_ONCE = 8
 """Tasks that one run measures."""
 MINUTES = 12.0
-"""Cap of PPO's training; the goal is 15, which its evaluations are to fit in, too."""
+"""Cap of PPO's training, to which its evaluations come besides; the goal is 15."""
 SOLVED = 0.97
 """Validation success at which it ends."""
 TEN_TURNS = 8

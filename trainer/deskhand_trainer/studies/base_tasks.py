@@ -32,7 +32,7 @@ NEVER_SHOWN = tuple(
 """MiniWoB++ tasks with an oracle that the base was shown nothing of either, less those held out for good."""
 TEN = 10
 BELOW = 0.4
-"""Greedy success that none of the ten has before PPO."""
+"""Greedy success on validation seeds that none of the ten has before PPO."""
 
 
 def train_tasks() -> tuple[str, ...]:
