@@ -95,6 +95,7 @@ class PpoLoop:
             engine=self.engine,
             policy=self._policy(self.config.temperature, mending=self.config.shaping.format > 0),
             updates=lambda: self.learner.updates,
+            weights=lambda: self.company.published,
             on_done=self._beat,
             on_stall=self._stalled,
         )
