@@ -57,7 +57,7 @@ from deskhand_trainer.single_steps import Stage, stage_of
 from deskhand_trainer.tally import UpdateReport
 from deskhand_trainer.types import Episode, TrainingSample
 from deskhand_trainer.value_config import ValuePretrainingConfig
-from deskhand_trainer.value_pretraining import pretrain_value
+from deskhand_trainer.value_pretraining import pretrain_value, value_alarms
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -269,17 +269,17 @@ class PpoLoop:
             advantage=self.config.advantage,
             seed=self.config.seed,
             microbatch=self.config.microbatch,
+            max_skipped_steps=self.config.max_skipped_steps,
             trunk=self.company.trunk,
             on_epoch=self._beat,
         )
-        times = watch.split()
-        lengths = [len(e.samples) for e in own]
-        self.cursor.account(times, lengths, iteration=False)
+        self.cursor.account(watch.split(), [len(e.samples) for e in own], iteration=False)
         if math.isfinite(report.explained_variance):
             self.cursor.value_explained_variance = report.explained_variance
-        values: dict[str, JsonValue] = {**asdict(report), "success_sampled": success_rate(own)}
-        values |= {"stored": len(stored)}
+        values = {**asdict(report), "success_sampled": success_rate(own), "stored": len(stored)}
         await self.s.reporter.metric("ppo/value_pretraining", values, step=0)
+        for alarm in value_alarms(report, config):
+            await self.s.reporter.alarm(alarm.name, alarm.data)
         self.cursor.pretrained = True
         await asyncio.to_thread(self._checkpoint)
 
