@@ -222,7 +222,7 @@ class PpoLoop:
             scored = await self.gather.scoring.run(judged, model, episodes, self.config.process_form)
         except TimeoutError:
             late = {"turns": sum(len(e.samples) for e in episodes), "limit_s": self.config.scoring_s}
-            await self.s.reporter.alarm("reward model too slow", late)
+            await self.s.reporter.alarm("reward_model_too_slow", late)
             return list(episodes)
         await keep_scores(self.s, scored)
         return scored
@@ -364,7 +364,7 @@ class PpoLoop:
     def _stalled(self, cause: str) -> None:
         """No episode ends: say so while there is time to mend it."""
         data: dict[str, JsonValue] = {"iteration": self.cursor.iteration + 1, "cause": cause}
-        task = asyncio.get_running_loop().create_task(self.s.reporter.alarm("no rollouts arriving", data))
+        task = asyncio.get_running_loop().create_task(self.s.reporter.alarm("no_rollouts_arriving", data))
         self._alarms.add(task)
         task.add_done_callback(self._alarms.discard)
 
