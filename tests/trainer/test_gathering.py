@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from sqlalchemy import func
 
 from deskhand_agent.errors import InferenceTimeout
@@ -35,7 +36,7 @@ from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.ppo import PpoLoop
 from deskhand_trainer.presets import method
 from deskhand_trainer.rollouts import Collected, collect_or_reuse, jobs_of, readable, seed_ranges
-from deskhand_trainer.streaming import StreamState
+from deskhand_trainer.streaming import StreamState, drawn_by
 
 SPOT, GAME = "fake/spot", "worlds/tic-tac-toe"
 CONFIG = PpoConfig(
@@ -151,6 +152,52 @@ async def test_a_resumed_loop_runs_again_what_cannot_be_read(
     # what was counted stays counted, once
     again = make(rollouts=rollouts)
     assert set(again.cursor.unreadable) == damaged
+
+
+@pytest.mark.parametrize("lr", [CONFIG.lr, 2 * CONFIG.lr])
+async def test_of_iterations_that_are_done_again_what_the_same_weights_drew_is_reused(
+    make: Make, monkeypatch: pytest.MonkeyPatch, lr: float
+) -> None:
+    """Killed in the third iteration, all of whose weights but the first are in no checkpoint."""
+    # where all fail nothing else moves the policy
+    changes: dict[str, Any] = {
+        "iterations": 3, "minutes": 0.0, "checkpoint_every": 9, "entropy_coef": 0.01,
+        "advantage": "return", "normalisation": "none",
+    }  # fmt: skip
+    loop = make(**changes)
+    had = dying(loop, monkeypatch, at=3)
+    with pytest.raises(KeyboardInterrupt):
+        await loop.train()
+    resumed = make(**changes, lr=lr)
+    assert resumed.cursor.iteration == 0
+    learned = dying(resumed, monkeypatch, at=0)
+    await resumed.train()
+    assert learned[0] == had[0]
+    if lr == CONFIG.lr:
+        assert learned == had
+    else:
+        assert not (learned[1] | learned[2]) & (had[1] | had[2])
+
+
+async def test_what_other_weights_of_the_same_number_drew_is_stale_in_a_resumed_stream(make: Make) -> None:
+    """Ratios of such turns are taken to what those weights said of them, not to what the policy says."""
+    drawn: list[dict[str, set[int]]] = []
+    # the first two are the same weights, the third others of the same number of updates
+    for scale in (1.0, 1.0, 1.01):
+        loop = make(rollouts="stream")
+        loop.learner.updates = 3
+        with torch.no_grad():
+            for _, parameter in loop.model.actor_parameters():
+                parameter.mul_(scale)
+        loop.engine.update_weights(loop.company.publish(), update=3)
+        collected = await loop.gather.iteration()
+        await loop.gather.close()
+        loop.engine.close()
+        drawn.append({t.id: set(drawn_by(t)) for t in collected.trajectories})
+    first, second, third = drawn
+    assert set().union(*first.values(), *second.values()) == {3}
+    assert first.keys() & second.keys() and first.keys() & third.keys()
+    assert all(third[each] == {2} for each in third.keys() & first.keys())
 
 
 async def test_a_resumed_stream_leaves_out_what_lost_weights_drew(make: Make) -> None:

@@ -703,7 +703,7 @@ async def test_rollouts_that_stand_still_are_told_of_with_their_cause(
     with pytest.raises(RolloutsStalled, match="environments do not answer"):
         await PpoLoop(told).train()
     alarms = await alarms_of(store)
-    assert {(e.name, e.subject) for e in alarms} == {("no rollouts arriving", "run:r")}
+    assert {(e.name, e.subject) for e in alarms} == {("no_rollouts_arriving", "run:r")}
     assert [e.data for e in alarms] == [{"iteration": 1, "cause": "environments do not answer"}] * 5
 
 
@@ -735,7 +735,7 @@ async def test_a_batch_that_stands_still_is_told_of_and_goes_on(
     small = {"iterations": 1, "episodes_per_iteration": 4, "value_pretraining": none}
     outcome = await PpoLoop(setting(store, spot, tiny, tmp_path / "run", **small)).train()
     assert outcome.metrics["iterations"] == 1
-    stalls = [e for e in await alarms_of(store) if e.name == "no rollouts arriving"]
+    stalls = [e for e in await alarms_of(store) if e.name == "no_rollouts_arriving"]
     assert [e.data for e in stalls[:2]] == [{"iteration": 1, "cause": "environments do not answer"}] * 2
 
 
@@ -808,7 +808,7 @@ async def test_a_reward_model_that_takes_too_long_is_left_out_and_told_of(
     ends.set()
     assert outcome.metrics["episodes"] == 16
     events = await store.events_after(0)
-    late = [e.data["turns"] for e in events if e.name == "reward model too slow"]
+    late = [e.data["turns"] for e in events if e.name == "reward_model_too_slow"]
     assert len(late) == 2 and asked == late[:1]
     iterations = [e.data for e in events if e.name == "ppo/iteration"]
     assert len(iterations) == 2 and not any("reward_process" in each for each in iterations)

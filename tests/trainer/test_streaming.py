@@ -338,10 +338,9 @@ async def test_a_later_life_takes_what_ended_and_begins_only_what_did_not() -> N
 async def test_a_later_life_goes_on_with_the_tasks_that_start_states_were_begun_with() -> None:
     sink, state = MemorySink(), StreamState()
     first = stream(Made(group=2, delay_s=0.002), sink=sink, state=state)
-    await asyncio.sleep(0.1)
+    await first.take(starts=SETTINGS.ahead)
     await first.close()
-    ended = [t for t in sink.trajectories if t.end is not None and t.end.outcome is not None]
-    (half,) = (t for t in ended if starts([t]) == [0] and t.id == min(t.id for t in ended))
+    half = next(t for t in sink.trajectories if starts([t]) == [0])
 
     def another(number: int) -> Sequence[Job]:
         return [Job(task=task(9), labels={START: str(number)}, group_id="another")] * 2

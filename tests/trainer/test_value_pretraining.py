@@ -10,11 +10,12 @@ from deskhand_trainer.batches import explained_variance, prepare, reward_rule, w
 from deskhand_trainer.chain import chain_episodes
 from deskhand_trainer.choices import AdvantageKind
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
+from deskhand_trainer.errors import NoTrainableTurns, TrainingDiverged
 from deskhand_trainer.estimates import critic_returns, estimated, token_returns, turn_returns
 from deskhand_trainer.rewards import RewardRule
 from deskhand_trainer.tabular import TabularActorCritic
 from deskhand_trainer.types import Episode
-from deskhand_trainer.value_pretraining import TrunkSteps, pretrain_value, token_states
+from deskhand_trainer.value_pretraining import TrunkSteps, pretrain_value, token_states, value_alarms
 
 LENGTH, SLIP = 6, 0.15
 CONFIG = ValuePretrainingConfig(max_epochs=100, lr=0.005, flat=1e-3, patience=8, explained_variance=0.05)
@@ -214,5 +215,49 @@ def test_values_are_pretrained_to_returns_of_two_levels() -> None:
 
 
 def test_needs_two_episodes() -> None:
-    with pytest.raises(ValueError, match="at least 2 episodes"):
+    with pytest.raises(NoTrainableTurns, match=r"at least 2 episodes .* raise value_pretraining\.episodes"):
         fitted(CONFIG, walks(1))
+
+
+class Broken(TabularActorCritic):
+    """Gives so many first values that are no numbers where it learns."""
+
+    def __init__(self, first: int) -> None:
+        super().__init__(states=LENGTH + 1, tokens=2)
+        self.first = first
+
+    def value(self, states: torch.Tensor) -> torch.Tensor:
+        values = super().value(states)
+        if not values.requires_grad or self.first == 0:
+            return values
+        self.first -= 1
+        return values * torch.nan
+
+
+def test_a_step_whose_gradient_is_no_number_is_left_out() -> None:
+    model = Broken(first=3)
+    report = pretrain_value(model, with_rewards(walks(200), RewardRule()), CONFIG, gamma=1.0, seed=0)
+    assert model.first == 0 and report.explained_variance > 0
+    assert table_of(model).isfinite().all()
+
+
+@pytest.mark.parametrize(("max_epochs", "steps"), [(100, 20), (2, None)])
+def test_many_of_them_in_a_row_end_the_run_or_all_of_a_short_fit(max_epochs: int, steps: int | None) -> None:
+    model, episodes = Broken(first=10_000), with_rewards(walks(40), RewardRule())
+    before = model.critic.weight.clone()
+    with pytest.raises(TrainingDiverged, match=r"in a row: lower value_pretraining\.lr"):
+        pretrain_value(model, episodes, replace(CONFIG, max_epochs=max_epochs), gamma=1.0, seed=0)
+    assert steps is None or 10_000 - model.first == steps
+    assert torch.equal(model.critic.weight, before)
+
+
+def test_an_alarm_says_that_the_critic_explains_too_little() -> None:
+    config = replace(CONFIG, max_epochs=2, explained_variance=0.99)
+    _, report = fitted(config, walks(200))
+    (alarm,) = value_alarms(report, config)
+    assert alarm.name == "value_unexplained"
+    assert (alarm.data["value"], alarm.data["limit"]) == (report.explained_variance, 0.99)
+    assert "raise value_pretraining.episodes" in str(alarm.data["advice"])
+    assert value_alarms(replace(report, stopped_by="flat and explained"), config) == ()
+    assert value_alarms(replace(report, explained_variance=0.99), config) == ()
+    assert value_alarms(replace(report, explained_variance=float("nan")), config) == ()

@@ -144,6 +144,15 @@ def confirm(folder: Path, number: int) -> None:
             shutil.rmtree(left)
 
 
+def digest_of(tensors: Mapping[str, Tensor]) -> str:
+    """Of named tensors: the same where every bit of them is."""
+    found = blake3()
+    for name, tensor in sorted(tensors.items()):
+        found.update(name.encode())
+        found.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest(length=8)
+
+
 def random_state() -> dict[str, Any]:
     """State of Python's, numpy's and torch's global generators."""
     version, words, gauss = random.getstate()

@@ -18,6 +18,7 @@ from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.features import FeatureCache
 from deskhand_agent.precision import device_named
 from deskhand_trainer.actor_critic import ActorCritic, TurnScores
+from deskhand_trainer.checkpoints import digest_of
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.learner import Learner
 from deskhand_trainer.ranks import Ranks
@@ -37,6 +38,9 @@ class Company:
     """Value pretraining of a critic with a model of its own; None: it has none."""
     features: FeatureCache | None
     """Of a vision tower that is not trained, for who acts beside the learner; None: it is, or shared out."""
+    published: str
+    """Digest of the weights published last. The number of updates does not tell weights apart: a life of the
+    run that goes on otherwise than a lost one comes to others of the same number."""
 
     def __init__(self, ranks: Ranks) -> None:
         self.ranks = ranks
@@ -61,6 +65,7 @@ class Company:
         weights = self._weights_everywhere()
         if not self.ranks.alone:
             self._bundle.model.load_state_dict(dict(weights))
+        self.published = digest_of(weights)
         return weights
 
     def _build(self, bundle: ModelBundle, config: PpoConfig) -> None:

@@ -15,7 +15,7 @@ from deskhand_agent.models.engine_pool import EnginePool
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.types import Trajectory, Watcher, reads_tree
-from deskhand_agent.worker import Job, WorkerSettings, WorkerStats
+from deskhand_agent.worker import Job, WorkerSettings
 from deskhand_flywheel.trajectories import MAX_PAGE
 from deskhand_flywheel.types import JudgeTrouble, TrajectoryFilter, TrajectoryPage
 from deskhand_trainer.admission import LoopSeeds
@@ -40,9 +40,18 @@ from deskhand_trainer.self_play import games
 from deskhand_trainer.semi_online import SemiOnline, all_beside
 from deskhand_trainer.silence import STALL_S, HeardSink, Silence
 from deskhand_trainer.single_steps import Stage, all_replied, stage_of
-from deskhand_trainer.streaming import START, RolloutStream, StreamSettings
+from deskhand_trainer.streaming import (
+    START,
+    RolloutStream,
+    StreamSettings,
+    as_older,
+    drawn_by,
+    stats_of,
+)
 
 ROLLOUT = "rollout"
+WEIGHTS = "weights"
+"""Label of an episode: digest of the weights that it was begun with."""
 FRUITLESS = 10
 """Batches in a row from a stream without an episode to learn from that end a run."""
 
@@ -59,6 +68,7 @@ class Gatherer:
         engine: EnginePool,
         policy: LocalPolicy,
         updates: Callable[[], int],
+        weights: Callable[[], str],
         on_done: Callable[[int], None],
         on_stall: Callable[[str], None],
     ) -> None:
@@ -66,11 +76,12 @@ class Gatherer:
         Args:
             cursor: what is used up, and of a stream learned from, is counted there.
             updates: optimizer updates so far.
+            weights: digest of those that act.
             on_done: told how many episodes of a batch are done.
             on_stall: told why rollouts stand still.
         """
         self._s, self._config, self._cursor, self._seeds = setting, setting.config, cursor, seeds
-        self._engine, self._policy, self._updates = engine, policy, updates
+        self._engine, self._policy, self._updates, self._weights = engine, policy, updates, weights
         self.scoring = ScoringThread(setting.config)
         self._on_done, self._on_stall = on_done, on_stall
         self._stream: RolloutStream | None = None
@@ -165,7 +176,7 @@ class Gatherer:
             stale_turns += sum(len(t.steps) for t in taken.trajectories) - sum(len(t.steps) for t in fresh)
             waited_s += taken.waited_s
             if fresh:
-                told, stats = tuple(fresh), _stats(fresh, waited_s)
+                told, stats = tuple(fresh), stats_of(fresh, waited_s)
                 return Collected(trajectories=told, dropped=+dropped, stats=stats, stale_turns=stale_turns)
         raise RolloutsStalled(
             f"of {FRUITLESS} batches no episode could be learned from ({dict(+dropped)}): where they are "
@@ -230,20 +241,22 @@ class Gatherer:
         began = time.monotonic()
         found, dropped = await playing
         self._on_done(len(found))
-        stats = _stats(found, time.monotonic() - began)
+        stats = stats_of(found, time.monotonic() - began)
         return Collected(trajectories=tuple(found), dropped=dropped, stats=stats)
 
     async def batch(self, purpose: str, episodes: int, *, oracle: bool = False) -> Collected:
         """So many episodes, run while the caller waits; those the store has of an earlier life are reused."""
         config, cursor = self._config, self._cursor
         ranges = self._ranges(-(-episodes // config.group_size))
-        # the labels name the iteration, so that a resumed run finds what it had collected of it
+        # the labels name iteration and weights: a resumed run finds what it had collected of it, and nothing
+        # that weights drew which it did not come to again
         labels = {
             **self._s.labels,
             "run": self._s.run_id,
             "purpose": "demonstration" if oracle else purpose,
             "iteration": str(cursor.iteration),
             "stage": purpose,
+            **({} if oracle else {WEIGHTS: self._weights()}),
         }
         silence = Silence(stall_s=STALL_S, waiting=lambda: self._engine.waiting, on_stall=self._on_stall)
 
@@ -285,7 +298,9 @@ class Gatherer:
         config = self._config
         ended = await self.stored(await self._unlearned())
         # what an earlier life came to after its last checkpoint is gone, and its number is given anew
-        finished = [t for t in ended if max(_drawn_by(t), default=0) <= self._updates()]
+        update, weights = self._updates(), self._weights()
+        known = [t for t in ended if max(drawn_by(t), default=0) <= update]
+        finished = [t if t.start.labels.get(WEIGHTS) == weights else as_older(t, update) for t in known]
         starts = config.episodes_per_iteration // config.group_size
         return RolloutStream(
             self._jobs_of_start,
@@ -349,12 +364,12 @@ class Gatherer:
         turns = in_turn(config.tasks, counts)
         offset = seeds.offset + config.seed_offset + self._cursor.seeds_used + number
         one = SeedRange(task_id=turns[number % len(turns)], split=seeds.split.value, offset=offset, count=1)
-        labels = {**self._stream_labels(), START: str(number)}
+        labels = {**self._stream_labels(), START: str(number), WEIGHTS: self._weights()}
         return jobs_of([one], labels=labels, group_size=config.group_size, turn_limits=self._turn_limits())
 
     def _staleness(self, trajectory: Trajectory) -> int:
         """Updates since the oldest weights that drew a turn of it."""
-        return self._updates() - min(_drawn_by(trajectory), default=self._updates())
+        return self._updates() - min(drawn_by(trajectory), default=self._updates())
 
     def _turn_limits(self) -> dict[str, int]:
         config, cursor = self._config, self._cursor
@@ -374,26 +389,3 @@ class Gatherer:
         if config.success_band is not None:
             return shares(config.tasks, starts, records, band=config.success_band)
         return shares(config.tasks, starts, records) if config.curate else None
-
-
-def _drawn_by(trajectory: Trajectory) -> list[int]:
-    """Updates that the weights of each of its turns had seen."""
-    completions = (step.decision.completion for step in trajectory.steps)
-    return [each.policy_update for each in completions if each is not None]
-
-
-def _stats(trajectories: Sequence[Trajectory], seconds: float) -> WorkerStats:
-    """Of episodes taken from a stream; `seconds` is what the trainer waited for them."""
-    steps = [step for t in trajectories for step in t.steps]
-    return WorkerStats(
-        episodes=len(trajectories),
-        successes=sum(
-            t.end is not None and t.end.outcome is not None and t.end.outcome.success for t in trajectories
-        ),
-        steps=len(steps),
-        failures={},
-        given_up=0,
-        seconds=seconds,
-        model_s=sum(step.timings.model_ms for step in steps) / 1000,
-        act_s=sum(step.timings.act_ms for step in steps) / 1000,
-    )

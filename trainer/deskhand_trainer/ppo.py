@@ -57,7 +57,7 @@ from deskhand_trainer.single_steps import Stage, stage_of
 from deskhand_trainer.tally import UpdateReport
 from deskhand_trainer.types import Episode, TrainingSample
 from deskhand_trainer.value_config import ValuePretrainingConfig
-from deskhand_trainer.value_pretraining import pretrain_value
+from deskhand_trainer.value_pretraining import pretrain_value, value_alarms
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -95,6 +95,7 @@ class PpoLoop:
             engine=self.engine,
             policy=self._policy(self.config.temperature, mending=self.config.shaping.format > 0),
             updates=lambda: self.learner.updates,
+            weights=lambda: self.company.published,
             on_done=self._beat,
             on_stall=self._stalled,
         )
@@ -221,7 +222,7 @@ class PpoLoop:
             scored = await self.gather.scoring.run(judged, model, episodes, self.config.process_form)
         except TimeoutError:
             late = {"turns": sum(len(e.samples) for e in episodes), "limit_s": self.config.scoring_s}
-            await self.s.reporter.alarm("reward model too slow", late)
+            await self.s.reporter.alarm("reward_model_too_slow", late)
             return list(episodes)
         await keep_scores(self.s, scored)
         return scored
@@ -268,17 +269,17 @@ class PpoLoop:
             advantage=self.config.advantage,
             seed=self.config.seed,
             microbatch=self.config.microbatch,
+            max_skipped_steps=self.config.max_skipped_steps,
             trunk=self.company.trunk,
             on_epoch=self._beat,
         )
-        times = watch.split()
-        lengths = [len(e.samples) for e in own]
-        self.cursor.account(times, lengths, iteration=False)
+        self.cursor.account(watch.split(), [len(e.samples) for e in own], iteration=False)
         if math.isfinite(report.explained_variance):
             self.cursor.value_explained_variance = report.explained_variance
-        values: dict[str, JsonValue] = {**asdict(report), "success_sampled": success_rate(own)}
-        values |= {"stored": len(stored)}
+        values = {**asdict(report), "success_sampled": success_rate(own), "stored": len(stored)}
         await self.s.reporter.metric("ppo/value_pretraining", values, step=0)
+        for alarm in value_alarms(report, config):
+            await self.s.reporter.alarm(alarm.name, alarm.data)
         self.cursor.pretrained = True
         await asyncio.to_thread(self._checkpoint)
 
@@ -363,7 +364,7 @@ class PpoLoop:
     def _stalled(self, cause: str) -> None:
         """No episode ends: say so while there is time to mend it."""
         data: dict[str, JsonValue] = {"iteration": self.cursor.iteration + 1, "cause": cause}
-        task = asyncio.get_running_loop().create_task(self.s.reporter.alarm("no rollouts arriving", data))
+        task = asyncio.get_running_loop().create_task(self.s.reporter.alarm("no_rollouts_arriving", data))
         self._alarms.add(task)
         task.add_done_callback(self._alarms.discard)
 

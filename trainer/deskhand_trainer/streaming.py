@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from deskhand_agent.stream import stream_episodes
-from deskhand_agent.types import Policy, StepSink, Trajectory
-from deskhand_agent.worker import Job, WorkerSettings
+from deskhand_agent.types import Policy, Step, StepSink, Trajectory
+from deskhand_agent.worker import Job, WorkerSettings, WorkerStats
 from deskhand_sandbox.base import SandboxSource
 from deskhand_trainer.errors import RolloutsStalled
 from deskhand_trainer.outcome_reward import Pay, by_verifier
@@ -277,3 +277,41 @@ class RolloutStream:
 
 def _turns(trajectories: Iterable[Trajectory]) -> int:
     return sum(len(t.steps) for t in trajectories)
+
+
+def drawn_by(trajectory: Trajectory) -> list[int]:
+    """Updates that the weights of each of its turns had seen."""
+    completions = (step.decision.completion for step in trajectory.steps)
+    return [each.policy_update for each in completions if each is not None]
+
+
+def as_older(trajectory: Trajectory, update: int) -> Trajectory:
+    """With its turns of that update counted as of the one before: that other weights of the same number may
+    have drawn them."""
+
+    def older(step: Step) -> Step:
+        done = step.decision.completion
+        if done is None or done.policy_update != update:
+            return step
+        return replace(
+            step, decision=replace(step.decision, completion=replace(done, policy_update=update - 1))
+        )
+
+    return replace(trajectory, steps=tuple(map(older, trajectory.steps)))
+
+
+def stats_of(trajectories: Sequence[Trajectory], seconds: float) -> WorkerStats:
+    """Of episodes taken from a stream; `seconds` is what the trainer waited for them."""
+    steps = [step for t in trajectories for step in t.steps]
+    return WorkerStats(
+        episodes=len(trajectories),
+        successes=sum(
+            t.end is not None and t.end.outcome is not None and t.end.outcome.success for t in trajectories
+        ),
+        steps=len(steps),
+        failures={},
+        given_up=0,
+        seconds=seconds,
+        model_s=sum(step.timings.model_ms for step in steps) / 1000,
+        act_s=sum(step.timings.act_ms for step in steps) / 1000,
+    )

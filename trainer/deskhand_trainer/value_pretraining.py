@@ -20,10 +20,13 @@ from deskhand_trainer.actor_critic import ActorCritic, by_length
 from deskhand_trainer.batches import explained_variance
 from deskhand_trainer.choices import BY_TOKEN, AdvantageKind
 from deskhand_trainer.config import PpoConfig
+from deskhand_trainer.diagnostics import Alarm
+from deskhand_trainer.errors import NoTrainableTurns
 from deskhand_trainer.estimates import critic_returns
 from deskhand_trainer.learner import Learner
 from deskhand_trainer.ranks import ALONE, Ranks
 from deskhand_trainer.side_by_side import one_thread
+from deskhand_trainer.skipped_steps import SkippedSteps
 from deskhand_trainer.types import Episode, TrainingSample
 from deskhand_trainer.value_config import ValuePretrainingConfig
 
@@ -54,6 +57,7 @@ def pretrain_value(
     seed: int,
     advantage: AdvantageKind = "turn",
     microbatch: int = 64,
+    max_skipped_steps: int = 20,
     trunk: TrunkSteps | None = None,
     on_epoch: Callable[[int, float, float], None] | None = None,
 ) -> ValueReport:
@@ -69,15 +73,19 @@ def pretrain_value(
             and what γ discounts by.
         seed: of the split and the order.
         microbatch: turns per forward pass when states, or values, are computed.
+        max_skipped_steps: in a row, left out of a fit to the policy's states, that end it.
         trunk: of a critic with a model of its own; None: it reads the policy's states.
         on_epoch: told epoch, held-out loss and held-out explained variance.
 
     Raises:
-        ValueError: fewer than two episodes.
-        TrainingDiverged: no step of such a model was finite, many times in a row.
+        NoTrainableTurns: fewer than two episodes.
+        TrainingDiverged: no step had a finite gradient, many times in a row.
     """
     if len(episodes) < 2:
-        raise ValueError(f"value pretraining needs at least 2 episodes, got {len(episodes)}")
+        raise NoTrainableTurns(
+            f"value pretraining needs at least 2 episodes that came to a verdict, got {len(episodes)}: start "
+            "the run again, which plays those that broke anew, or raise value_pretraining.episodes"
+        )
     generator = torch.Generator().manual_seed(seed)
     by_token = advantage in BY_TOKEN
     returns = critic_returns(episodes, advantage, gamma=gamma)
@@ -86,7 +94,9 @@ def pretrain_value(
     held = torch.repeat_interleave(chosen, torch.tensor(each))
     if trunk is None:
         states = (token_states if by_token else first_states)(model, episodes, microbatch=microbatch)
-        fit: _Fit = _HeadFit(model, states, returns, held, config.lr, generator)
+        most = min(max_skipped_steps, config.max_epochs * -(-int((~held).sum()) // MINIBATCH))
+        skipped = SkippedSteps(most, lower="value_pretraining.lr")
+        fit: _Fit = _HeadFit(model, states, returns, held, config.lr, generator, skipped)
     else:
         fit = _TrunkFit(trunk, model, episodes, returns, chosen, by_token=by_token, microbatch=microbatch)
     watch = _StopRule(config)
@@ -111,6 +121,19 @@ def pretrain_value(
         train_turns=int((~held).sum().item()),
         held_out_turns=int(held.sum().item()),
     )
+
+
+def value_alarms(report: ValueReport, config: ValuePretrainingConfig) -> tuple[Alarm, ...]:
+    """Whether value pretraining came to its last epoch without explaining what it was to explain; not told of
+    returns that do not vary, in which there is nothing to explain."""
+    explained, limit = report.explained_variance, config.explained_variance
+    if report.stopped_by != "epochs" or not explained < limit:
+        return ()
+    advice = (
+        "the critic does not foretell returns, and PPO begins with it: raise value_pretraining.episodes or "
+        "value_pretraining.max_epochs, or start from a better policy"
+    )
+    return (Alarm(name="value_unexplained", data={"value": explained, "limit": limit, "advice": advice}),)
 
 
 def first_states(model: ActorCritic, episodes: Sequence[Episode], *, microbatch: int = 32) -> Tensor:
@@ -227,8 +250,10 @@ class _HeadFit(_Best):
         held: Tensor,
         lr: float,
         generator: torch.Generator,
+        skipped: SkippedSteps,
     ) -> None:
         super().__init__(model)
+        self._skipped = skipped
         self._model, self._generator = model, generator
         self._fitted = states[~held], returns[~held]
         self._held = states[held], returns[held]
@@ -242,7 +267,9 @@ class _HeadFit(_Best):
                 self._optimizer.zero_grad(set_to_none=True)
                 loss = 0.5 * (self._model.value(states[rows]) - returns[rows]).square().mean()
                 loss.backward()
-                self._optimizer.step()
+                norm = torch.nn.utils.get_total_norm([p.grad for p in self._critic if p.grad is not None])
+                if not self._skipped.left_out(norm):
+                    self._optimizer.step()
 
     def judged(self) -> tuple[float, float]:
         return evaluate_value(self._model, *self._held)

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -25,12 +27,14 @@ from deskhand_sandbox.types import (
 from deskhand_trainer.base import experience
 from deskhand_trainer.base.config import PretrainConfig
 from deskhand_trainer.base.drawing import count_in, holds_changes
-from deskhand_trainer.base.experience import experienced, write_experience
+from deskhand_trainer.base.experience import Experience, experienced, write_experience
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.perception import Perception
 from deskhand_trainer.base.questions import Kind
 from deskhand_trainer.base.shards import read_changes, write_shard
-from deskhand_trainer.base.train import StageProgress, pretrain
+from deskhand_trainer.base.train import PretrainReport, StageProgress, pretrain
+from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.run_kinds import pretrain as run_kind
 
 
 def episode(pages: Sequence[SeenPage], *actions: Sequence[Action]) -> Trajectory:
@@ -89,15 +93,72 @@ async def test_experience_is_kept_once(
 ) -> None:
     monkeypatch.setattr(experience, "_ENDS", {(64, 64): ""})
     monkeypatch.setattr(experience, "PAGES_PER_SHARD", 3)
-    shards = await write_experience(tmp_path, episodes([failed(pages)] * 2))
+    told = await write_experience(tmp_path, episodes([failed(pages)] * 2))
+    shards = told.shards
     assert [count_in(path) for path in shards] == [3, 1] and all(map(holds_changes, shards))
     kept = [change for path in shards for change in read_changes(path)]
     assert kept == experienced(failed(pages)) * 2
-    assert await write_experience(tmp_path, episodes([])) == shards
+    assert await write_experience(tmp_path, episodes([])) == told
 
 
 async def test_pages_of_a_size_no_step_takes_are_left_out(tmp_path: Path, pages: list[SeenPage]) -> None:
-    assert await write_experience(tmp_path, episodes([failed(pages)])) == []
+    assert (await write_experience(tmp_path, episodes([failed(pages)]))).shards == ()
+
+
+async def test_an_episode_that_showed_nothing_is_not_learned_from(
+    tmp_path: Path, pages: list[SeenPage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a screen that no step takes, or without one click or text that changed it."""
+    monkeypatch.setattr(experience, "_ENDS", {(64, 64): ""})
+
+    def named(trajectory: Trajectory, name: str) -> Trajectory:
+        return replace(trajectory, start=replace(trajectory.start, id=name))
+
+    keys = episode(pages[:2], [Press(keys=("Enter",))], [Press(keys=("Tab",))])
+    wide = [replace(p, image=replace(p.image, width_px=128)) for p in pages]
+    found = await write_experience(
+        tmp_path, episodes([named(keys, "keys"), named(failed(pages), "clicks"), named(failed(wide), "wide")])
+    )
+    assert found.episodes == ("clicks",)
+    assert sum(map(count_in, found.shards)) == len(experienced(failed(pages)))
+
+
+async def test_a_pretrained_model_names_as_its_material_what_it_learned_from(
+    tmp_path: Path, tiny: ModelBundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not the failures that taught it nothing; how many these were stands beside its figures."""
+    heads: Any = SimpleNamespace(save=str)
+    learned: list[Sequence[Path]] = []
+
+    def pretrained(bundle: object, train: Sequence[Path], *_: object, **__: object) -> PretrainReport:
+        learned.append(train)
+        return PretrainReport(figures={}, steps=1, curve=[], seconds=1.0, heads=heads)
+
+    def giving(found: Any) -> Callable[..., Any]:
+        async def given(*_: object) -> Any:
+            return found
+
+        return given
+
+    monkeypatch.setattr(run_kind, "pretrain", pretrained)
+    monkeypatch.setattr(run_kind, "_bundle", giving(tiny))
+    monkeypatch.setattr(run_kind, "_shown", giving([]))
+    monkeypatch.setattr(run_kind, "_pages", giving(([tmp_path / "drawn"], [])))
+    monkeypatch.setattr(run_kind, "_failures", giving(["a", "b", "c"]))
+    shown = Experience(shards=(tmp_path / "shard",), episodes=("b",))
+    monkeypatch.setattr(run_kind, "write_experience", giving(shown))
+    told: list[Sequence[str]] = []
+
+    async def keep(*_: object, learned_from: Sequence[str]) -> str:
+        told.append(learned_from)
+        return "p"
+
+    context: Any = SimpleNamespace(
+        folder=RunFolder(tmp_path), spec=SimpleNamespace(policy_in=None), read=list, keep=keep
+    )
+    _, metrics = await run_kind.run(context, PretrainConfig(experience=True))
+    assert learned == [[tmp_path / "drawn", tmp_path / "shard"]]
+    assert told == [["b"]] and (metrics["failures"], metrics["experience_left_out"]) == (1, 2)
 
 
 def test_only_the_action_is_asked_and_nothing_is_claimed_of_the_pages(
@@ -119,11 +180,11 @@ async def test_pretraining_takes_experience_in(
     monkeypatch.setattr(experience, "_ENDS", {(64, 64): ""})
     drawn = tmp_path / "press-train-0000000-12.tar"
     write_shard(drawn, pages)
-    shards = await write_experience(tmp_path / "experience", episodes([failed(pages)] * 2))
+    shown = await write_experience(tmp_path / "experience", episodes([failed(pages)] * 2))
     config = PretrainConfig(
         reading_steps=0, asking_steps=4, pages_per_step=1, questions_per_page=2, change_share=0.5, threads=1
     )
     told: list[StageProgress] = []
-    pretrain(tiny, [drawn, *shards], [], config, progress=told.append)
+    pretrain(tiny, [drawn, *shown.shards], [], config, progress=told.append)
     assert [each.step for each in told] == [1, 2, 3, 4]
     assert all(0 < each.loss < 100 for each in told)

@@ -269,8 +269,27 @@ async def test_a_loss_that_is_no_number_ends_it_with_what_to_do(trunk_lr: float)
     with torch.no_grad():
         next(iter(broken.model.model.language_model.layers.parameters())).fill_(math.nan)
     config = ScoreConfig(labels=("monte-carlo",), trunk_lr=trunk_lr, epochs=1)
-    with pytest.raises(TrainingDiverged, match="no finite gradient: lower lr"):
+    with pytest.raises(TrainingDiverged, match="no gradient was finite in 1 steps in a row: lower lr"):
         train_reward_model(broken, await material(), config)
+
+
+async def test_a_minibatch_without_a_finite_gradient_is_left_out(
+    bundle: ModelBundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown, forward = list[int](), ScoreHead.forward
+
+    def broken_once(head: ScoreHead, hidden: torch.Tensor) -> torch.Tensor:
+        shown.append(len(hidden))
+        return forward(head, hidden) * (math.nan if len(shown) == 1 else 1.0)
+
+    given = await material()
+    monkeypatch.setattr(ScoreHead, "forward", broken_once)
+    config = ScoreConfig(labels=("monte-carlo",), epochs=2, minibatch=8)
+    head = train_reward_model(bundle, given, config).head
+    fresh = ScoreHead(hidden_width(bundle), seed=config.seed)
+    assert all(torch.isfinite(each).all() for each in head.parameters())
+    pairs = zip(head.parameters(), fresh.parameters(), strict=True)
+    assert any(not torch.equal(one, other) for one, other in pairs)
 
 
 def test_reasons_want_a_model_that_is_trained() -> None:

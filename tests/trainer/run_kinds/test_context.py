@@ -41,6 +41,7 @@ from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.loop_state import PpoOutcome, PpoSetting
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.preferences.pairs import Pair, Played
+from deskhand_trainer.ranks import Ranks
 from deskhand_trainer.run_folder import RunFolder, read_spec
 from deskhand_trainer.run_kinds import ppo, prefer, pretrain, score
 from deskhand_trainer.run_kinds.context import RunContext, open_context
@@ -222,6 +223,16 @@ async def test_a_policy_names_what_it_learned_from_and_what_scored_it_and_that_i
     routed = replace(of_loop, spec=replace(spec, dataset="some/sft@1"))
     of_dataset = await routed.keep(tmp_path / "run/best", {}, learned_from=("a", "c"))
     assert "material" not in (await context.store.policy(of_dataset)).metadata
+
+
+async def test_what_several_processes_cannot_do_is_refused_before_they_make_the_model(
+    context: RunContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There all of them would refuse it at once, and the first of the others fail it."""
+    monkeypatch.setattr(ppo, "PpoLoop", None)
+    spread = replace(context, ranks=Ranks(0, 2))
+    with pytest.raises(RunRefused, match="field 'compile': it is for one process, and these are 2"):
+        await ppo.run(spread, PpoConfig(tasks=("fake/press-button",), compile=True))
 
 
 async def test_pretraining_goes_on_with_the_failures_it_began_with(context: RunContext) -> None:

@@ -16,7 +16,7 @@ from deskhand_sandbox.pictures import encoded
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.perception import Perception, StudiedPage
 from deskhand_trainer.base.train import StageProgress
-from deskhand_trainer.errors import ConfigError, RunStopped
+from deskhand_trainer.errors import CheckpointMismatch, ConfigError, RunStopped
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.sft.train import train_sft
 from deskhand_trainer.types import TrainingSample
@@ -172,6 +172,41 @@ def test_a_frozen_tower_stays_while_the_rest_imitates_and_is_asked(
     assert all(parameter.requires_grad for parameter in stopped.model.parameters())
     train_sft(stopped, samples, pages, config, **told)
     assert all(torch.equal(value, weights(whole)[name]) for name, value in weights(stopped).items())
+
+
+@pytest.mark.parametrize("first", ["nothing", "vision"])
+def test_what_else_would_be_trained_than_the_checkpoint_was_is_refused(
+    bundle: ModelBundle, demonstrations: list[TrainingSample], tmp_path: Path, first: Any
+) -> None:
+    others: dict[str, Any] = {"nothing": "vision", "vision": "nothing"}
+    config = replace(CONFIG, reading_steps=0, pointing_steps=0)
+    with pytest.raises(RunStopped):
+        train_sft(
+            bundle.clone(), demonstrations, [], replace(config, freeze=first), checkpoint_dir=tmp_path,
+            should_stop=lambda: True,
+        )  # fmt: skip
+    other = replace(config, freeze=others[first])
+    with pytest.raises(CheckpointMismatch, match="'freeze' and the 'perception_tasks' that the run"):
+        train_sft(bundle.clone(), demonstrations, [], other, checkpoint_dir=tmp_path)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_pages_come_to_no_run_that_began_without_and_leave_none(
+    bundle: ModelBundle,
+    demonstrations: list[TrainingSample],
+    pages: list[SeenPage],
+    tmp_path: Path,
+    first: bool,
+) -> None:
+    config = replace(CONFIG, reading_steps=0, pointing_steps=0)
+    shown = {True: pages, False: []}
+    with pytest.raises(RunStopped):
+        train_sft(
+            bundle.clone(), demonstrations, shown[first], config, checkpoint_dir=tmp_path,
+            should_stop=lambda: True,
+        )  # fmt: skip
+    with pytest.raises(CheckpointMismatch, match=r"character\.bias is .* go on with the policy and settings"):
+        train_sft(bundle.clone(), demonstrations, shown[not first], config, checkpoint_dir=tmp_path)
 
 
 def test_the_global_random_state_is_left_alone(bundle: ModelBundle, pages: list[SeenPage]) -> None:

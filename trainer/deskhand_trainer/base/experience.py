@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from deskhand_agent.episode import told_again
 from deskhand_agent.types import Step, Trajectory
@@ -26,6 +28,15 @@ _LISTED = "experience.json"
 _NEAR_PX = 4
 """A click as far away as this would have done the same."""
 _ENDS = {size_px: end for end, size_px in SIZES_PX.items()}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Experience:
+    """What episodes showed."""
+
+    shards: tuple[Path, ...]
+    episodes: tuple[str, ...]
+    """Ids of those that showed something; the others are in no shard."""
 
 
 def experienced(trajectory: Trajectory) -> list[SeenChange]:
@@ -52,7 +63,7 @@ def experienced(trajectory: Trajectory) -> list[SeenChange]:
     return found
 
 
-async def write_experience(folder: Path, trajectories: AsyncIterable[Trajectory]) -> list[Path]:
+async def write_experience(folder: Path, trajectories: AsyncIterable[Trajectory]) -> Experience:
     """Shards of what episodes show; those of an earlier call are left as they are.
 
     Args:
@@ -62,11 +73,15 @@ async def write_experience(folder: Path, trajectories: AsyncIterable[Trajectory]
         OSError: no room.
     """
     listed = folder / _LISTED
-    if listed.exists():
-        return [folder / name for name in json.loads(listed.read_text())]
+    kept = json.loads(listed.read_text()) if listed.exists() else None
+    if isinstance(kept, dict):  # a list of names alone is of before episodes were told
+        told = cast("dict[str, list[str]]", kept)
+        shards = tuple(folder / name for name in told["shards"])
+        return Experience(shards=shards, episodes=tuple(told["episodes"]))
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     waiting: dict[str, list[SeenChange]] = {}
     found: list[Path] = []
+    episodes: list[str] = []
     first = 0
 
     async def write(end: str, changes: Sequence[SeenChange]) -> None:
@@ -77,18 +92,23 @@ async def write_experience(folder: Path, trajectories: AsyncIterable[Trajectory]
         first += len(changes)
 
     async for trajectory in trajectories:
-        for change in experienced(trajectory):
-            image = change.after.image
-            end = _ENDS.get((image.width_px, image.height_px))
-            if end is None:
-                continue  # steps are of pages of one size: others wait for a model that sees more
+        # steps are of pages of one size: others wait for a model that sees more
+        shown = [(end, each) for each in experienced(trajectory) if (end := _end_of(each)) is not None]
+        if shown:
+            episodes.append(trajectory.id)
+        for end, change in shown:
             waiting.setdefault(end, []).append(change)
             if len(waiting[end]) == PAGES_PER_SHARD:
                 await write(end, waiting.pop(end))
     for end, changes in sorted(waiting.items()):
         await write(end, changes)
-    write_json(listed, [path.name for path in found])
-    return found
+    write_json(listed, {"shards": [path.name for path in found], "episodes": episodes})
+    return Experience(shards=tuple(found), episodes=tuple(episodes))
+
+
+def _end_of(change: SeenChange) -> str | None:
+    image = change.after.image
+    return _ENDS.get((image.width_px, image.height_px))
 
 
 def _one_action(step: Step) -> Click | TypeText | None:

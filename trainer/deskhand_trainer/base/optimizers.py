@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from deskhand_sandbox import logs
-from deskhand_trainer.errors import TrainingDiverged
+from deskhand_trainer.errors import CheckpointMismatch, TrainingDiverged
 from deskhand_trainer.side_by_side import add_gradients, side_by_side
 
 log = logging.getLogger(__name__)
@@ -198,8 +198,24 @@ class WarmStartOptimizer:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a kept state."""
+        """Go on from a kept state.
+
+        Raises:
+            CheckpointMismatch: it is of more or fewer parameters; nothing was changed.
+        """
+        there, here = ([_count(each[n]) for n in ("muon", "adamw")] for each in (state, self.state()))
+        if there != here:
+            raise CheckpointMismatch(
+                f"the checkpoint is of a training of {sum(there)} parameters, and these settings train "
+                f"{sum(here)}: go on with the 'freeze' and the 'perception_tasks' that the run began with, "
+                "or begin it in a new folder"
+            )
         self._muon.load_state_dict(state["muon"])
         self._adamw.load_state_dict(state["adamw"])
         self._steps = int(state["steps"])
         self._skipped_in_row = int(state.get("skipped_in_row", 0))
+
+
+def _count(state: Mapping[str, Any]) -> int:
+    """Of parameters, in a `state_dict()`."""
+    return sum(len(group["params"]) for group in state["param_groups"])

@@ -392,7 +392,7 @@ class _Pretraining:
         self.seconds, self.curve = kept["seconds"], list(kept["curve"])
         self.clock.restore(kept.get("clock", {"elapsed_s": self.seconds, "part_s": 0.0}))
         take_up(self.bundle.model.state_dict().items(), kept["model"])
-        self.perception.heads.load_state_dict(kept["heads"])
+        take_up(self.perception.heads.state_dict().items(), kept["heads"])
         self.optimizer.restore(kept["optimizer"])
 
 

@@ -25,10 +25,12 @@ from deskhand_agent.models.scoring import reply_logits
 from deskhand_flywheel.prm.calibration import quality
 from deskhand_flywheel.prm.examples import PrmExample, examples_from
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, read_step, states_of, step_hidden
+from deskhand_trainer.base.optimizers import MOST_SKIPPED
 from deskhand_trainer.devices import learning_device
-from deskhand_trainer.errors import RunStopped, TrainingDiverged
+from deskhand_trainer.errors import RunStopped
 from deskhand_trainer.prm.config import ScoreConfig
 from deskhand_trainer.prm.material import Material, Unit, part
+from deskhand_trainer.skipped_steps import SkippedSteps
 
 log = logging.getLogger(__name__)
 STATES_AT_ONCE = 64
@@ -94,7 +96,7 @@ def train_reward_model(
     Raises:
         NoLabels: fewer than two labelled episodes.
         RunStopped: `should_stop` said so; it begins anew the next time.
-        TrainingDiverged: a minibatch has no finite gradient.
+        TrainingDiverged: no minibatch had a finite gradient, many times in a row or in all.
         ConfigError: a GPU is asked for, and PyTorch finds none.
     """
     bundle.to(learning_device(config.device))
@@ -103,11 +105,13 @@ def train_reward_model(
     held = examples_from(parted.held, bundle, material.targets)
     head = ScoreHead(hidden_width(bundle), seed=config.seed).to(bundle.device)
     head.knows_values.fill_(any(each.target.value is not None for each in train))
+    most = min(MOST_SKIPPED, config.epochs * -(-len(train) // config.minibatch))
+    skipped = SkippedSteps(most, lower="lr, and trunk_lr where it is above 0,")
     if config.trunk_lr > 0:
         bundle = bundle.clone()
-        learner: _Learner = _WithTrunk(bundle, head, train, config)
+        learner: _Learner = _WithTrunk(bundle, head, train, config, skipped)
     else:
-        learner = _HeadAlone(bundle, head, train, config)
+        learner = _HeadAlone(bundle, head, train, config, skipped)
     rationales = sum(bool(each.rationale_ids) for each in train)
     learned = rationales if config.rationale_weight > 0 else 0
     if learned < rationales:
@@ -152,8 +156,14 @@ class _HeadAlone:
     """Trains the head on states that were computed once."""
 
     def __init__(
-        self, bundle: ModelBundle, head: ScoreHead, examples: Sequence[PrmExample], config: ScoreConfig
+        self,
+        bundle: ModelBundle,
+        head: ScoreHead,
+        examples: Sequence[PrmExample],
+        config: ScoreConfig,
+        skipped: SkippedSteps,
     ) -> None:
+        self._skipped = skipped
         self._head, self._states = head, _states(bundle, examples)
         self._targets = _StepTensors(examples)
         self._optimizer = torch.optim.AdamW(_groups(head, config))
@@ -161,15 +171,21 @@ class _HeadAlone:
     def learn(self, rows: Tensor, shown: Tensor) -> None:
         self._optimizer.zero_grad(set_to_none=True)
         self._targets.loss(self._head, self._states[rows], rows, shown, of=rows).backward()
-        _stepped(self._optimizer, limit=math.inf)
+        _stepped(self._optimizer, self._skipped, limit=math.inf)
 
 
 class _WithTrunk:
     """Trains the head and the model below."""
 
     def __init__(
-        self, bundle: ModelBundle, head: ScoreHead, examples: Sequence[PrmExample], config: ScoreConfig
+        self,
+        bundle: ModelBundle,
+        head: ScoreHead,
+        examples: Sequence[PrmExample],
+        config: ScoreConfig,
+        skipped: SkippedSteps,
     ) -> None:
+        self._skipped = skipped
         self._bundle, self._head, self._examples, self._config = bundle, head, examples, config
         self._targets = _StepTensors(examples)
         model: Any = bundle.model
@@ -197,21 +213,19 @@ class _WithTrunk:
             if said is not None:
                 loss = loss + self._config.rationale_weight * said.sum() / words
             loss.backward()
-        _stepped(self._optimizer, limit=1.0)
+        _stepped(self._optimizer, self._skipped, limit=1.0)
 
 
-def _stepped(optimizer: torch.optim.Optimizer, *, limit: float) -> None:
-    """One step, the gradient of each group of parameters clipped.
+def _stepped(optimizer: torch.optim.Optimizer, skipped: SkippedSteps, *, limit: float) -> None:
+    """One step, the gradient of each group of parameters clipped; left out where one is not finite.
 
     Raises:
-        TrainingDiverged: one is not finite; no weight was touched.
+        TrainingDiverged: none was, many times in a row; no weight was touched.
     """
-    for group in optimizer.param_groups:
-        if not torch.isfinite(torch.nn.utils.clip_grad_norm_(group["params"], limit)):
-            raise TrainingDiverged(
-                "the reward model's loss has no finite gradient: lower lr, and trunk_lr where it is above 0"
-            )
-    optimizer.step()
+    groups = [group["params"] for group in optimizer.param_groups]
+    norms = [float(torch.nn.utils.clip_grad_norm_(each, limit)) for each in groups]
+    if not skipped.left_out(torch.tensor(norms).sum()):
+        optimizer.step()
 
 
 def _groups(head: ScoreHead, config: ScoreConfig) -> list[dict[str, Any]]:

@@ -25,6 +25,13 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
     """Train, keep the best."""
     learning_device(config.device)
     admit(config)
+    if config.compile and not context.ranks.alone:
+        # said here and not where the model is made, for there every process says it at once
+        raise RunRefused(
+            f"field 'compile': it is for one process, and these are {context.ranks.size}: leave it out, or "
+            "start the run with one",
+            "compile",
+        )
     bundle = await context.bundle(
         screens=config.screens,
         tree_bytes=config.tree_bytes,

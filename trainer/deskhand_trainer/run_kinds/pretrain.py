@@ -43,8 +43,11 @@ async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[st
     turns = [turn for each in shown for turn in last_attempt(samples_from_trajectories([each], bundle))]
     train, held_out = await _pages(context, config)
     failures = await _failures(context) if config.experience else []
+    taught: tuple[str, ...] = ()
     if config.experience:
-        train += await write_experience(context.folder.path / "experience", context.read(failures))
+        experience = await write_experience(context.folder.path / "experience", context.read(failures))
+        train += experience.shards
+        taught = experience.episodes
     told_of = Teller(context, "pretraining", "pretrain")
     async with stopping() as should_stop:
         report = await asyncio.to_thread(
@@ -66,12 +69,14 @@ async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[st
     metrics: dict[str, JsonValue] = {
         **report.figures,
         "demonstrations": len(shown),
+        "failures": len(taught),
+        "experience_left_out": len(failures) - len(taught),
         "steps": report.steps,
         "training_seconds": report.seconds,
         "parameters": sum(each.numel() for each in bundle.model.parameters()),
     }
     described: dict[str, JsonValue] = {"training": dict(metrics), "config": asdict(config)}
-    kept = await context.keep(folder, described, learned_from=[*failures, *(each.id for each in shown)])
+    kept = await context.keep(folder, described, learned_from=[*taught, *(each.id for each in shown)])
     return kept, {**metrics, "curve": [dict(each) for each in report.curve]}
 
 

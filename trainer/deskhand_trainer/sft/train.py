@@ -98,6 +98,7 @@ def train_sft(
     Raises:
         RunStopped: `should_stop` said so; the state is safe where a checkpoint folder was given.
         CheckpointDamaged: the newest checkpoint is incomplete or altered.
+        CheckpointMismatch: it is of another model, or of other parts of it that were trained.
         DiskFull: no room for a checkpoint.
         TrainingDiverged: no gradient was finite, many times in a row.
         RunRefused: a perception stage asked of a released model, or heads of another one.
@@ -314,12 +315,14 @@ class _WarmStart:
         if stop:
             raise RunStopped("the warm start was asked to stop")
 
+    def _heads(self) -> dict[str, Tensor]:
+        return {} if self.perception is None else dict(self.perception.heads.state_dict())
+
     def _kept(self) -> dict[str, Any]:
-        heads = {} if self.perception is None else self.perception.heads.state_dict()
         state = self.state
         return {
             "model": dict(self.bundle.model.state_dict()),
-            "heads": dict(heads),
+            "heads": self._heads(),
             "optimizer": self.optimizer.state(),
             "random": random_state(),
             "order": [list(part) if isinstance(part, tuple) else part for part in self.rng.getstate()],
@@ -346,8 +349,7 @@ class _WarmStart:
             steps=dict(kept["steps"]),
         )
         take_up(self.bundle.model.state_dict().items(), kept["model"])
-        if self.perception is not None:
-            self.perception.heads.load_state_dict(kept["heads"])
+        take_up(self._heads().items(), kept["heads"])
         self.optimizer = self._optimizer()
         self.optimizer.restore(kept["optimizer"])
         restore_random_state(kept["random"])
