@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.browser
 
 def test_what_is_written_is_read(seen_pages: list[SeenPage], tmp_path: Path) -> None:
     one_size = [page for page in seen_pages if page.task_id == seen_pages[0].task_id]
+    one_size[0] = replace(one_size[0], content_top_px=50.5)
     write_shard(tmp_path / "pages.tar", one_size)
     assert read_shard(tmp_path / "pages.tar") == one_size
     assert [each.name for each in tmp_path.iterdir()] == ["pages.tar"]

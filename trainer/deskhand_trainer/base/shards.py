@@ -166,6 +166,7 @@ def _told(page: SeenPage) -> dict[str, Any]:
             [each.character, *each.box, -1 if each.element is None else each.element, each.word]
             for each in page.characters
         ],
+        "content_top_px": page.content_top_px,
     }
 
 
@@ -198,4 +199,6 @@ def _page(told: dict[str, Any], name: str, read: Mapping[str, bytes]) -> SeenPag
             )
             for character, left, top, right, bottom, element, word in told["characters"]
         ),
+        # shards of before it was written are of generated pages, which have no instruction on top
+        content_top_px=told.get("content_top_px", 0.0),
     )
