@@ -147,6 +147,8 @@ class PpoConfig:
     memory, never the gradient."""
     freeze: Literal["nothing", "vision"] = "nothing"
     """"vision": the vision tower stays as it is, and each picture is encoded once."""
+    features_mb: int = field(default=1024, metadata=bounds(0))
+    """MiB of what a vision tower that is not trained made of pictures, kept; as much again with `kl_coef`."""
     checkpointing: bool = False
     """Compute what is within layers again for the gradient: less memory, more time, the same numbers."""
     compile: bool = False
