@@ -480,7 +480,7 @@ def test_nothing_clipped_trains_bit_for_bit_as_without_the_bias(ratio: str) -> N
     assert torch.equal(trained(scaled, samples).logits, trained(wide, samples).logits)
 
 
-def test_the_more_is_clipped_the_smaller_the_step() -> None:
+def test_the_more_is_clipped_the_smaller_the_gradient() -> None:
     steps: list[float] = []
     for scale in (1.0, 4.0, 16.0):
         parameter = nn.Parameter(torch.zeros(3))
@@ -494,6 +494,31 @@ def test_the_more_is_clipped_the_smaller_the_step() -> None:
         assert steps[-1] == pytest.approx(6**0.5 / max(1.0, norm), rel=1e-5)
     assert steps[0] == pytest.approx(6**0.5, rel=1e-6)
     assert steps[0] > steps[1] > steps[2]
+
+
+def test_adamw_takes_a_steady_scale_out_again_and_feels_a_sudden_one() -> None:
+    """Ten steps along the same gradient; how long the last is beside one without any clipped mass."""
+
+    def moved(norms: Sequence[float]) -> float:
+        parameter = nn.Parameter(torch.zeros(4))
+        optimizer = torch.optim.AdamW([parameter], lr=0.1, betas=BASE.betas, weight_decay=0.0)
+        before = parameter.detach().clone()
+        for norm in norms:
+            before = parameter.detach().clone()
+            optimizer.zero_grad()
+            bias = ClippingBias([parameter])
+            bias.add(bias.gradients(parameter.sum(), 0.5 * norm * parameter.sum()))
+            assert bias.apply() == pytest.approx(norm)
+            optimizer.step()
+        return float((parameter.detach() - before).norm())
+
+    plain = moved([0.0] * 10)
+    assert moved([8.0] * 10) == pytest.approx(plain, rel=1e-5)
+    assert moved([0.0] * 9 + [8.0]) < 0.97 * plain
+    # by hand, with g = 1 and an eighth at the end: m = .9·(1 − .9⁹) + .1/8, v = .99·(1 − .99⁹) + .01/64
+    first, second = 0.9 * (1 - 0.9**9) + 0.1 / 8, 0.99 * (1 - 0.99**9) + 0.01 / 64
+    ratio = first / (1 - 0.9**10) / (second / (1 - 0.99**10)) ** 0.5
+    assert moved([0.0] * 9 + [8.0]) == pytest.approx(ratio * plain, rel=1e-5)
 
 
 def shifted(samples: Sequence[TrainingSample], by: float) -> list[TrainingSample]:
