@@ -3,10 +3,15 @@ from typing import Any
 
 import pytest
 
+from deskhand_sandbox.backends.browser.sandbox import BrowserSandbox
+from deskhand_sandbox.backends.desktop.sandbox import DesktopSandbox
+from deskhand_sandbox.backends.world.sandbox import WorldSandbox
+from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.tasks import list_tasks
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS, seeds, split_of
 from deskhand_sandbox.types import Split
 from deskhand_trainer.admission import (
+    NEVER_GO_BACK,
     admit,
     loop_seeds,
     measured_on,
@@ -95,6 +100,12 @@ def test_a_task_without_a_verifier_is_taken_where_a_judge_pays(
     refuse_unverified((PROVEN,))
 
 
+@pytest.mark.parametrize("sandbox", [BrowserSandbox, DesktopSandbox, WorldSandbox])
+def test_kinds_that_are_refused_branches_are_those_that_keep_no_state(sandbox: type[Sandbox]) -> None:
+    """What a class does not override it never offers (`Sandbox.snapshot` raises)."""
+    assert (sandbox.kind in NEVER_GO_BACK) == (sandbox.snapshot is Sandbox.snapshot)
+
+
 JUDGED = OutcomeConfig(by="judge", judge="https://x/v1", model="m")
 
 
@@ -102,8 +113,10 @@ JUDGED = OutcomeConfig(by="judge", judge="https://x/v1", model="m")
     ("changes", "field", "said"),
     [
         ({"success_band": (0.9, 0.1)}, "success_band", "nothing lies between 0.9 and 0.1"),
+        ({"success_band": (0.1, 0.9)}, "success_band", "which tasks get fewer episodes, and there is one"),
         ({"entropy_band": (1.2, 0.8)}, "entropy_band", "give the lower one first"),
         ({"progress_bonus": 1.0}, "progress_bonus", "set attempts=2"),
+        ({"branches": 2}, "branches", f"{PROVEN} cannot go back .* such as worlds/chain"),
         (
             {"progress_bonus": 1.0, "attempts": 2, "outcome": JUDGED},
             "progress_bonus",

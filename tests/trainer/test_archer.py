@@ -105,6 +105,18 @@ def test_targets() -> None:
     torch.testing.assert_close(ended, torch.tensor([1.0]))
 
 
+def test_both_losses_ask_the_target_networks() -> None:
+    """Q = 1, V = 2, Q̄ = 5, V̄ = 4 everywhere: ½·((1 − .9·4)² + (1 − 1)²)/2 = 1.69, and ½·(2 − 5)²."""
+    critic = tables()
+    for nets, q, v in ((critic.nets, 1.0, 2.0), (critic.targets, 5.0, 4.0)):
+        for name, number in (("q", q), ("v", v)):
+            for parameter in nets[name].parameters():
+                nn.init.constant_(parameter, number)
+    turns = turns_of([episode(sample(0, STEP), sample(1, STEP, 1.0))], walker(0.5), microbatch=2)
+    assert critic._q_loss(turns).item() == pytest.approx(1.69)  # pyright: ignore[reportPrivateUsage]
+    assert critic._v_loss(turns).item() == pytest.approx(4.5)  # pyright: ignore[reportPrivateUsage]
+
+
 def test_targets_follow_a_share_of_the_way() -> None:
     target, net = nn.Linear(1, 1), nn.Linear(1, 1)
     for module, number in ((target, 1.0), (net, 3.0)):

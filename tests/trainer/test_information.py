@@ -35,7 +35,8 @@ def test_gains_telescope(probabilities: list[float]) -> None:
 def test_episodes_are_asked_for_their_answer_before_every_turn(
     bundle: ModelBundle, an_episode: Episode
 ) -> None:
-    turns = len(an_episode.samples)
+    turns = 3  # of one turn nothing is gained
+    samples = tuple(replace(an_episode.samples[0], turn_index=h, prompt_ids=(1, h)) for h in range(turns))
     asked: list[TrainingSample] = []
 
     def score(samples: Sequence[TrainingSample]) -> Tensor:
@@ -43,12 +44,12 @@ def test_episodes_are_asked_for_their_answer_before_every_turn(
         rows = [torch.full((len(s.reply_ids),), -1.0 / (1 + i)) for i, s in enumerate(samples)]
         return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=float("nan"))
 
-    known = replace(an_episode, answer="blue")
+    known = replace(an_episode, answer="blue", samples=samples)
     first, second = informed([an_episode, known], bundle, score)
     assert first is an_episode
     reply = tokenise_reply(bundle, format_reply(None, (Answer(text="blue"),)))
     assert [s.reply_ids for s in asked] == [reply] * turns
-    assert [s.prompt_ids for s in asked] == [s.prompt_ids for s in an_episode.samples]
+    assert [s.prompt_ids for s in asked] == [s.prompt_ids for s in samples]
     chances = torch.tensor([-1.0 / (1 + i) for i in range(turns)]).exp().tolist()
     assert second.information_gains == pytest.approx(gains(chances), rel=1e-5)
 

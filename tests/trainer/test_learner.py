@@ -327,6 +327,22 @@ def test_an_episode_counts_beside_its_turns_as_it_is_weighed() -> None:
         assert [s.advantage[0] for s in samples] == pytest.approx([gain, gain, -gain, -gain])
 
 
+@pytest.mark.parametrize(
+    ("advantage", "worth"), [("rebn", [1.0, 1.0, -1.0, -1.0]), ("return", [0.75, 0.75, -0.5, -0.5])]
+)
+def test_returns_are_compared_with_what_counts_and_with_what_was_usual(
+    advantage: Any, worth: list[float]
+) -> None:
+    """A void episode is in no mean or deviation of the batch; a baseline is taken from each turn's return."""
+    told: dict[str, Any] = {"algorithm": "reinforce", "normalisation": "none", "skip_void": True}
+    won, lost = attempts_at("won", 1.0, [0] * 2), attempts_at("lost", 0.0, [0] * 2)
+    void = replace(attempts_at("void", 0.0, [0] * 4), void_turns=1)
+    played = [replace(won, baseline=0.25), replace(lost, baseline=0.5), void]
+    model = TabularActorCritic(states=1, tokens=2, reply_length=2)
+    samples = prepare(played, model, replace(BASE, advantage=advantage, **told)).samples
+    assert [s.advantage[0] for s in samples[:4]] == pytest.approx(worth)
+
+
 @pytest.mark.parametrize("advantage", ["grpo", "rloo"])
 def test_groups_compare_what_was_earned_discounted_from_the_start(advantage: str) -> None:
     config = parse_config(
@@ -480,7 +496,7 @@ def test_nothing_clipped_trains_bit_for_bit_as_without_the_bias(ratio: str) -> N
     assert torch.equal(trained(scaled, samples).logits, trained(wide, samples).logits)
 
 
-def test_the_more_is_clipped_the_smaller_the_step() -> None:
+def test_the_more_is_clipped_the_smaller_the_gradient() -> None:
     steps: list[float] = []
     for scale in (1.0, 4.0, 16.0):
         parameter = nn.Parameter(torch.zeros(3))
@@ -494,6 +510,31 @@ def test_the_more_is_clipped_the_smaller_the_step() -> None:
         assert steps[-1] == pytest.approx(6**0.5 / max(1.0, norm), rel=1e-5)
     assert steps[0] == pytest.approx(6**0.5, rel=1e-6)
     assert steps[0] > steps[1] > steps[2]
+
+
+def test_adamw_takes_a_steady_scale_out_again_and_feels_a_sudden_one() -> None:
+    """Ten steps along the same gradient; how long the last is beside one without any clipped mass."""
+
+    def moved(norms: Sequence[float]) -> float:
+        parameter = nn.Parameter(torch.zeros(4))
+        optimizer = torch.optim.AdamW([parameter], lr=0.1, betas=BASE.betas, weight_decay=0.0)
+        before = parameter.detach().clone()
+        for norm in norms:
+            before = parameter.detach().clone()
+            optimizer.zero_grad()
+            bias = ClippingBias([parameter])
+            bias.add(bias.gradients(parameter.sum(), 0.5 * norm * parameter.sum()))
+            assert bias.apply() == pytest.approx(norm)
+            optimizer.step()
+        return float((parameter.detach() - before).norm())
+
+    plain = moved([0.0] * 10)
+    assert moved([8.0] * 10) == pytest.approx(plain, rel=1e-5)
+    assert moved([0.0] * 9 + [8.0]) < 0.97 * plain
+    # by hand, with g = 1 and an eighth at the end: m = .9·(1 − .9⁹) + .1/8, v = .99·(1 − .99⁹) + .01/64
+    first, second = 0.9 * (1 - 0.9**9) + 0.1 / 8, 0.99 * (1 - 0.99**9) + 0.01 / 64
+    ratio = first / (1 - 0.9**10) / (second / (1 - 0.99**10)) ** 0.5
+    assert moved([0.0] * 9 + [8.0]) == pytest.approx(ratio * plain, rel=1e-5)
 
 
 def shifted(samples: Sequence[TrainingSample], by: float) -> list[TrainingSample]:
@@ -873,6 +914,22 @@ def test_a_picture_stays_where_there_was_one(worth: list[int], pictured: list[in
     rest = minibatch(samples, range(4), config, None, whole).teaching()
     assert list(rest.samples) == [samples[i] for i in stay]
     assert float(rest.token_shares.sum()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("ratio", "whole"), [("turn_product", [2, 2, 1, 1]), ("token", [4, 4, 2, 2])])
+def test_a_trajectory_is_as_long_as_what_it_has_in_the_policy_loss(ratio: str, whole: list[int]) -> None:
+    config = replace(BASE, **dict[str, Any](aggregation="trajectory", ratio=ratio))
+    turn = batch_for(config, 1).samples[0]
+    samples = [
+        replace(turn, trajectory_id=name, turn_index=h, reply_ids=(1,) * tokens, in_policy_loss=counts)
+        for name, h, tokens, counts in (
+            ("a", 0, 3, True),
+            ("a", 1, 1, True),
+            ("b", 0, 2, True),
+            ("b", 1, 5, False),
+        )
+    ]
+    assert of_whole_trajectories(samples, config).tolist() == whole
 
 
 @pytest.mark.parametrize("ratio", ["turn_product", "token"])

@@ -39,6 +39,12 @@ MUTATIONS = {
     "step_and_episode weighs": ("baselines", "weight * whole.unsqueeze(-1)", "whole.unsqueeze(-1)"),
     "compared with what was usual before": ("self_play", "baseline=new[e.task_id]", "baseline=0.0"),
     "compared decays": ("self_play", "DECAY * new[episode.task_id]", "new[episode.task_id]"),
+    "archer's Q asks a target": (
+        "archer",
+        'self.targets["v"](turns.following)',
+        'self.nets["v"](turns.following)',
+    ),
+    "archer's V asks a target": ("archer", 'self.targets["q"](turns.after)', 'self.nets["q"](turns.after)'),
     "archer's targets": ("archer", "torch.where(goes_on, following, 0.0)", "following"),
     "archer's targets follow": ("archer", "target.lerp_(net, share)", "target.lerp_(net, 1 - share)"),
     "archer's next turn": ("archer", "range(rows + 1, rows + turns)", "range(rows, rows + turns - 1)"),
@@ -82,11 +88,14 @@ MUTATIONS = {
     "warmed_up": ("self_imitation", "0.5 * (1 - math.cos", "0.5 * (1 + math.cos"),
     "imitated above what is usual": ("self_imitation", "if episode.outcome > middle", "if True"),
     "gains": ("information", "after - before for before, after", "before - after for before, after"),
+    "informed": ("information", "0.0).sum(-1) / mask.sum(-1)", "0.0).sum(-1)"),
     "replayed goes on with who is next": ("replay", "waiting[last.task_id] = left - 1", "pass"),
     "successes make room": ("replay", "[-self.size :]", "[: self.size]"),
     "shares": ("curriculum", "records[task].success <= high", "records[task].success >= high"),
     "shares of what is out of reach": ("curriculum", "low <= records[task]", "0.0 <= records[task]"),
     "recorded": ("curriculum", "for won, turns in own if won", "for won, turns in own"),
+    "stage_of": ("single_steps", "iteration < curriculum.format", "iteration <= curriculum.format"),
+    "screen_at": ("single_steps", "(turn + place) % len", "turn % len"),
     "turn_limit": ("curriculum", "iteration) // every", "iteration + 1) // every"),
     "gate": ("rewards", "outcome >= rule.gate", "outcome > rule.gate"),
     "length_adaptive_lambda": ("advantages", "(1.0 - 1.0 / (alpha", "(1.0 - 2.0 / (alpha"),
@@ -184,7 +193,11 @@ MUTATIONS = {
     "turn_rewards progress": ("rewards", "score - first for", "score for"),
     "turn_rewards centre": ("rewards", "(s - centre)", "s"),
     "capped_steps": ("rewards", "min(cap, max(-cap, total + amount))", "total + amount"),
+    "penalties": ("rewards", "capped_steps(owed, cap=cap)", "owed"),
+    "paid at each turn as at the last": ("rewards", "amount * gamma**turns for", "amount for"),
     "potential_differences": ("rewards", "gamma * after - before", "after - before"),
+    "with_rewards": ("batches", "centre=centre", "centre=0.5"),
+    "effective_share": ("batches", "(len(weights) * (weights**2).sum())", "(weights**2).sum()"),
     "explained_variance": ("batches", "return float(1.0 - (returns", "return float((returns"),
     "turn_returns": (
         "estimates",
@@ -196,6 +209,23 @@ MUTATIONS = {
         "turns, gamma=gamma, lam=1.0).returns",
         "turns, gamma=1.0, lam=1.0).returns",
     ),
+    "by_attempt": ("estimates", 'group_id=f"{group} attempt {number}"', "group_id=group"),
+    "estimates of turns": (
+        "estimates",
+        "spread_over_tokens(got.returns[mask]",
+        "spread_over_tokens(got.advantages[mask]",
+    ),
+    "estimates of tokens": (
+        "estimates",
+        "= got.advantages[mask], got.returns[mask]",
+        "= got.returns[mask], got.advantages[mask]",
+    ),
+    "estimates of groups": ("estimates", "config.gamma ** torch.arange", "1.0 ** torch.arange"),
+    "estimates of ReBN": ("estimates", "mask & kept.unsqueeze(-1), gamma", "mask, gamma"),
+    "estimates of returns": ("estimates", "gamma=config.gamma) - usual", "gamma=config.gamma) + usual"),
+    "teaching": ("minibatch", "(self.advantages != 0) &", "(self.advantages > 0) &"),
+    "of_whole_trajectories": ("minibatch", "len(reply[:1] if by_turn else reply)", "len(reply)"),
+    "clipping bias": ("clipping_bias", "1.0 / max(1.0, norm)", "1.0 / norm"),
     "pretrain_value keeps the best": (
         "value_pretraining",
         "if loss < best_loss:",
@@ -208,8 +238,19 @@ MUTATIONS = {
     "clustered_wilson": ("wilson", "worth=trials / max(1.0, effect)", "worth=trials"),
 }
 
-NOTICED_BY = {"batches": "value_pretraining", "estimates": "value_pretraining"}
-"""Modules without a test file of their own name."""
+NOTICED_BY = {
+    "batches": "value_pretraining",
+    "estimates": "value_pretraining",
+    "clipping_bias": "learner",
+    "minibatch": "learner",
+    "penalties": "shaping",
+    "effective_share": "learner",
+    "by_attempt": "learner",
+    "estimates of groups": "learner",
+    "estimates of ReBN": "learner",
+    "estimates of returns": "learner",
+}
+"""Modules without a test file of their own name, and lines that another one's tests notice."""
 
 
 @pytest.mark.slow
@@ -221,7 +262,7 @@ def test_a_broken_function_fails_its_tests(name: str, tmp_path: Path) -> None:
     source = (copy / f"{module}.py").read_text()
     assert right in source, f"{module}.py changed: mend the mutation"
     (copy / f"{module}.py").write_text(source.replace(right, wrong, 1))
-    noticed_by = TESTS / NOTICED_BY.get(module, module)
+    noticed_by = TESTS / NOTICED_BY.get(name, NOTICED_BY.get(module, module))
     tests = noticed_by.with_name(f"test_{noticed_by.name}.py")
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", tests]
     done = subprocess.run(

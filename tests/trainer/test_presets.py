@@ -16,9 +16,9 @@ from deskhand_agent.models.prompting import tokenise_reply
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Click, Split
 from deskhand_trainer import config as configs
-from deskhand_trainer.admission import refuse_idle
+from deskhand_trainer.admission import admit, refuse_idle
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig, parse_config
-from deskhand_trainer.curriculum import turn_limit
+from deskhand_trainer.curriculum import TaskRecord, shares, turn_limit
 from deskhand_trainer.entropy import band_push
 from deskhand_trainer.errors import ConfigError, RunRefused
 from deskhand_trainer.playing_config import DEMO_TASK
@@ -70,24 +70,27 @@ def test_limits_on_turns_all_come_within_the_iterations_and_leave_the_task_enoug
         for i in range(config.iterations - config.curriculum.iterations)
     ]
     assert tuple(dict.fromkeys(used)) == config.turn_limits
-    assert config.tasks == (DEMO_TASK,)
+    assert config.tasks[0] == DEMO_TASK
     assert config.turn_limits[0] > 2  # a click opens, another presses
-    own = make_task(DEMO_TASK, 0).limits.turns
-    job, last = (
-        jobs_of(seed_ranges((DEMO_TASK,), Split.TRAIN, episodes=1, offset=0), labels={}, turn_limits=limits)[
-            0
-        ]
-        for limits in ({DEMO_TASK: config.turn_limits[0]}, {DEMO_TASK: config.turn_limits[-1]})
-    )
-    assert job.task.limits.turns < own == last.task.limits.turns
+    for task in config.tasks:
+        own = make_task(task, 0).limits.turns
+        job, last = (
+            jobs_of(seed_ranges((task,), Split.TRAIN, episodes=1, offset=0), labels={}, turn_limits=limits)[0]
+            for limits in ({task: config.turn_limits[0]}, {task: config.turn_limits[-1]})
+        )
+        assert job.task.limits.turns < own == last.task.limits.turns
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_what_a_method_is_named_for_happens_at_its_own_tasks(name: str, tiny: ModelBundle) -> None:
     config = parse_config(PpoConfig, method(name).config)
-    refuse_idle(config)
+    admit(config)
     turns = max(make_task(task, 0).limits.turns for task in config.tasks)
     assert (config.summary_after or 0) < turns
+    if config.success_band:
+        starts = config.episodes_per_iteration // config.group_size
+        known = {config.tasks[0]: TaskRecord(success=1.0)}
+        assert len({*shares(config.tasks, starts, known, band=config.success_band)}) > 1
     if config.entropy_smoothing:
         low, high = config.entropy_band
         weights = [

@@ -64,6 +64,8 @@ def test_each_time_through_the_demonstrations_it_is_the_next_steps_screen(expert
             screen_at(expert, number=n, demonstrations=demonstrations) for n in range(3 * demonstrations)
         ]
         assert [screen.number for screen in shown] == list(range(3 * demonstrations))
+        # not all of one time through show the same step
+        assert [s.index for s in shown[:demonstrations]] == [place % 3 for place in range(demonstrations)]
         for place in range(demonstrations):
             assert {screen.index for screen in shown[place::demonstrations]} == {0, 1, 2}
 

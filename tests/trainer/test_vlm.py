@@ -18,9 +18,11 @@ from deskhand_sandbox.types import Image
 from deskhand_trainer.actor_critic import by_length
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint
+from deskhand_trainer.company import Company
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.learner import Learner
+from deskhand_trainer.ranks import ALONE
 from deskhand_trainer.tally import UpdateReport
 from deskhand_trainer.types import TrainingSample
 from deskhand_trainer.vlm import VlmActorCritic
@@ -145,6 +147,20 @@ def test_a_frozen_tower_encodes_each_picture_once_and_a_trained_one_once_per_pas
     assert learner.update(samples, lr=0.0).image_encoder_calls == 0
     found, _ = gradients(VlmActorCritic(bundle, freeze="vision"), config, samples)
     assert_same(found, {n: g for n, g in trained.items() if not n.startswith("model.visual")})
+
+
+def test_of_a_frozen_tower_as_much_is_kept_as_a_run_is_told(
+    bundle: ModelBundle, pages: list[SeenPage]
+) -> None:
+    samples = windows(bundle, pages)
+    config = replace(CONFIG, microbatch=5, freeze="vision", kl_coef=0.1, features_mb=0)
+    company = Company(ALONE)
+    company.build(bundle, config)
+    for _ in range(2):
+        report = company.learner.update(samples, lr=0.0)
+        assert report.image_encoder_calls == seen_together(samples, 5)
+    held = company.learner.reference
+    assert isinstance(held, VlmActorCritic) and held.features is not None and not held.features.keeps
 
 
 @pytest.mark.parametrize("family", ["qwen3_vl", "qwen2_5_vl"])

@@ -29,6 +29,8 @@ from deskhand_trainer.self_play import GAMES
 
 UNVERIFIED = "none"
 """The verifier of tasks that have none."""
+NEVER_GO_BACK = frozenset({"browser", "desktop"})
+"""Kinds of sandbox that keep no state; of the others each says itself whether it does."""
 PROBE_OFFSET, HELD_OUT_VALIDATION_OFFSET = 200_000, 100_000
 """Where a probe's seeds begin, and those that choose something: of held-out tasks every seed is test."""
 
@@ -71,6 +73,7 @@ def admit(config: object) -> None:
             refuse_unproven(config.tasks, allowed=config.unproven)
             refuse_unverified(config.tasks, judged=config.outcome.by != "verifier")
             refuse_idle(config)
+            refuse_without_snapshots(config)
         case EvaluateConfig():
             sandbox_kinds(config.tasks)
             refuse_unproven(config.tasks, allowed=config.unproven)
@@ -253,6 +256,12 @@ def refuse_idle(config: PpoConfig) -> None:
                 f"field {name!r}: nothing lies between {band[0]:g} and {band[1]:g}: give the lower one first",
                 name,
             )
+    if config.success_band is not None and len(set(config.tasks)) == 1:
+        raise RunRefused(
+            "field 'success_band': it says which tasks get fewer episodes, and there is one: name others "
+            "too, or leave it out",
+            "success_band",
+        )
     if config.progress_bonus > 0 and config.attempts == 1:
         raise RunRefused(
             "field 'progress_bonus': it pays for what a later attempt gains, and there is one: set "
@@ -270,4 +279,18 @@ def refuse_idle(config: PpoConfig) -> None:
         raise RunRefused(
             f"field 'rollouts': {', '.join(others)} cannot be played by both sides; {', '.join(GAMES)} can",
             "rollouts",
+        )
+
+
+def refuse_without_snapshots(config: PpoConfig) -> None:
+    """
+    Raises:
+        RunRefused: rollouts are to branch, and at one of the tasks there is no state to go back to.
+    """
+    without = [task for task in config.tasks if make_task(task, 0).environment.kind in NEVER_GO_BACK]
+    if config.branches and without:
+        raise RunRefused(
+            f"field 'branches': {', '.join(without)} cannot go back to where a rollout was left: take "
+            "others, such as worlds/chain, or leave branches at 0",
+            "branches",
         )

@@ -1,8 +1,14 @@
-"""Stepping more carefully the more of the gradient was clipped: S-PPO and ST-PPO (arXiv:2511.20718).
+"""A policy gradient that is smaller the more of it was clipped: S-PPO and ST-PPO (arXiv:2511.20718).
 
 Clipped terms no longer pull back what the step before moved too far: the gradient is biased by their mass
 C = E[1{clipped}·w·A·∇log π]. The published equation could not be verified; the policy's gradient is divided
 by max(1, ‖C‖), with C of the whole minibatch, so that no split into micro-batches changes it.
+
+The limit of this is that AdamW steps after it. It divides a gradient by the root of its own moving mean
+square, and with that a factor that stays: a steady bias of whatever size leaves the steps about as long as
+they were. What is shortened is the step of a minibatch that is clipped more than those before it, and what
+such a minibatch weighs in the moments. The clip of the gradient's norm stands between the two, and sees the
+scaled gradient: where it binds either way, nothing of the scaling is left.
 """
 
 from __future__ import annotations

@@ -78,7 +78,12 @@ class Company:
             bundle.to(device)
         elif device.type == self.ranks.device.type:
             device = self.ranks.device
-        where: dict[str, Any] = {"precision": config.precision, "ranks": self.ranks, "device": device}
+        where: dict[str, Any] = {
+            "precision": config.precision,
+            "features_mb": config.features_mb,
+            "ranks": self.ranks,
+            "device": device,
+        }
         held = None
         if config.kl_coef > 0:
             held = self._spread(VlmActorCritic(bundle.clone(), freeze="vision", **where), "held")

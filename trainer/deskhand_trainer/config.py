@@ -101,6 +101,7 @@ class PpoConfig:
     """ω of advantage "step_episode": what an episode counts beside its turns (UI-S1)."""
     clip_low: float = field(default=0.2, metadata=bounds(0, 1))
     clip_high: float = field(default=0.28, metadata=bounds(0, 10))
+    """ε of whichever `ratio` it is, and no ε follows it: set them with it (st-ppo: .2 and .2)."""
     dual_clip: float | None = field(default=None, metadata=bounds(1.0001))
     """What is bad counts no more than so many times (c of dual-clip PPO); None: however much."""
     scale_by_clipping_bias: bool = False
@@ -147,6 +148,8 @@ class PpoConfig:
     memory, never the gradient."""
     freeze: Literal["nothing", "vision"] = "nothing"
     """"vision": the vision tower stays as it is, and each picture is encoded once."""
+    features_mb: int = field(default=1024, metadata=bounds(0))
+    """MiB of what a vision tower that is not trained made of pictures, kept; as much again with `kl_coef`."""
     checkpointing: bool = False
     """Compute what is within layers again for the gradient: less memory, more time, the same numbers."""
     compile: bool = False

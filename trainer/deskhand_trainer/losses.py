@@ -132,7 +132,8 @@ def turn_ppo(
         logprobs, old_logprobs, mask: [B, T].
         advantages: [B], one per turn.
         ratio: which of the two.
-        clip_low, clip_high: ε of the turn ratio; each kind wants its own.
+        clip_low, clip_high: ε of the turn ratio; each kind wants its own, and the caller sets it (a config
+            has one pair for all).
         dual_clip: as in `token_ppo`.
 
     Returns:

@@ -57,6 +57,7 @@ class VlmActorCritic:
         lora_rank: int = 0,
         precision: Precision = "float32",
         critic: CriticKind = "head",
+        features_mb: int = 1024,
         ranks: Ranks = ALONE,
         device: torch.device | None = None,
     ) -> None:
@@ -65,7 +66,8 @@ class VlmActorCritic:
             bundle: trained in place; among several ranks it is shared out, with rank 0's weights.
             value_head: None: a fresh one.
             device: where this rank computes; None: where the bundle is.
-            packing, freeze, checkpointing, compile, lora_rank, precision, critic: see `PpoConfig`.
+            packing, freeze, checkpointing, compile, lora_rank, precision, critic, features_mb: see
+                `PpoConfig`.
 
         Raises:
             RunRefused: the model cannot be compiled as asked for.
@@ -88,7 +90,7 @@ class VlmActorCritic:
         if compile:
             _compile(model, alone=ranks.alone, in_float32=self._dtype is torch.float32)
         trained = any(p.requires_grad for p in model.model.visual.parameters())
-        self.features = None if trained else FeatureCache(bundle)
+        self.features = None if trained else FeatureCache(bundle, max_bytes=features_mb * 2**20)
         """Of a vision tower that is not trained; None: it is."""
         how: dict[str, Any] = {
             "packing": packing,

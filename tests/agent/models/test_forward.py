@@ -74,7 +74,7 @@ def test_gradients_equal_the_stock_ones(bundle: ModelBundle, picture: Picture) -
     stock = {name: p.grad for name, p in bundle.model.named_parameters() if p.grad is not None}
     assert mine.keys() == stock.keys()
     for name, grad in stock.items():
-        torch.testing.assert_close(mine[name], grad, rtol=1e-4, atol=1e-4 * float(grad.abs().max()) + 1e-7)
+        torch.testing.assert_close(mine[name], grad, rtol=1e-5, atol=1e-5 * float(grad.abs().max()) + 1e-7)
 
 
 def with_deepstack(bundle: ModelBundle) -> ModelBundle:

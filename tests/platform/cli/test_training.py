@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 from deskhand_platform.cli import training
 from deskhand_platform.rounds.runs import read_result
 from deskhand_sandbox.manager.lending import read_lending
-from deskhand_trainer.presets import method
+from deskhand_trainer.presets import method, method_names
 from deskhand_trainer.run_folder import RunFolder, hold, read_state
 from deskhand_trainer.runs import RunResult
 
@@ -102,6 +103,13 @@ def test_every_kind_of_run_takes_its_presets(train: Train, run: RunFolder, prese
     train(found.kind, "--preset", preset, "--set", "seed=5")
     assert run.spec().kind == found.kind
     assert run.spec().config == {**found.config, "seed": 5}
+
+
+def test_every_method_is_listed_with_its_sentence_and_its_paper(deskhand: Any) -> None:
+    ended = deskhand("train", "presets")
+    _, *rows = [re.split(r"\s{2,}", line.strip()) for line in ended.out.splitlines()]
+    told = [(m.name, str(m.kind), m.description, m.paper) for m in map(method, method_names())]
+    assert (ended.status, [tuple(row) for row in rows]) == (0, told)
 
 
 def test_a_finished_run_tells_its_result_to_its_own_command_alone(train: Train, run: RunFolder) -> None:

@@ -229,7 +229,7 @@ async def test_the_microbatch_changes_no_gradient(bundle: ModelBundle) -> None:
         for size in (8, 3)
     ]
     for one, other in zip(heads[0].parameters(), heads[1].parameters(), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
 
 
 async def test_where_it_learns_is_chosen(bundle: ModelBundle, monkeypatch: pytest.MonkeyPatch) -> None:

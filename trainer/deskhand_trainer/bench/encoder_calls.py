@@ -49,8 +49,8 @@ def encoder_calls(command: str) -> list[Figure]:
         "seeds": 0,
     }  # fmt: skip
     behind = (
-        f"one update of {len(samples)} turns, {config.epochs} epochs: prompts show {shown} pictures an "
-        f"epoch, {EPISODES * TURNS} of them distinct"
+        f"one update of {len(samples)} turns in micro-batches of {config.microbatch}, {config.epochs} "
+        f"epochs: prompts show {shown} pictures an epoch, {EPISODES * TURNS} of them distinct"
     )
     return [
         Figure(
