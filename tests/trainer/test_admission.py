@@ -113,7 +113,6 @@ JUDGED = OutcomeConfig(by="judge", judge="https://x/v1", model="m")
     ("changes", "field", "said"),
     [
         ({"success_band": (0.9, 0.1)}, "success_band", "nothing lies between 0.9 and 0.1"),
-        ({"success_band": (0.1, 0.9)}, "success_band", "which tasks get fewer episodes, and there is one"),
         ({"entropy_band": (1.2, 0.8)}, "entropy_band", "give the lower one first"),
         ({"progress_bonus": 1.0}, "progress_bonus", "set attempts=2"),
         ({"branches": 2}, "branches", f"{PROVEN} cannot go back .* such as worlds/chain"),

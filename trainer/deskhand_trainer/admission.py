@@ -256,12 +256,6 @@ def refuse_idle(config: PpoConfig) -> None:
                 f"field {name!r}: nothing lies between {band[0]:g} and {band[1]:g}: give the lower one first",
                 name,
             )
-    if config.success_band is not None and len(set(config.tasks)) == 1:
-        raise RunRefused(
-            "field 'success_band': it says which tasks get fewer episodes, and there is one: name others "
-            "too, or leave it out",
-            "success_band",
-        )
     if config.progress_bonus > 0 and config.attempts == 1:
         raise RunRefused(
             "field 'progress_bonus': it pays for what a later attempt gains, and there is one: set "
