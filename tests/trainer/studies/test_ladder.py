@@ -25,6 +25,7 @@ from deskhand_trainer.studies.ladder_plan import (
     ARMS,
     RUNGS,
     SEED_SPACING,
+    VARIANTS,
     arm_config,
     arms_of,
     evaluation,
@@ -87,8 +88,12 @@ def test_arms_differ_by_their_presets_alone() -> None:
         for spec in arms_of([rung], ARMS, [1]):
             config = asdict(arm_config(spec))
             assert parse_config(PpoConfig, json.loads(json.dumps(config))) == arm_config(spec)
-            name = "turn-ppo" if spec.arm in ("unpretrained", CONTROL) else spec.arm
-            told = {*method(name).config, "value_pretraining", "shuffled_rewards", "normalisation"}
+            name = "turn-ppo" if spec.arm in VARIANTS else spec.arm
+            told = {
+                *method(name).config,
+                "normalisation",
+                *(field for each in VARIANTS.values() for field in each),
+            }
             every = {field for arm in ARMS[:5] for field in method(arm).config} | {*method("bilevel").config}
             shared.append({key: value for key, value in config.items() if key not in told | every})
             assert config["environment_steps"] == rung.turns and config["minutes"] == 0
@@ -103,12 +108,17 @@ def test_what_a_variant_changes_is_one_thing() -> None:
     turn = of["turn-ppo"]
     assert {key for key in turn if turn[key] != of["unpretrained"][key]} == {"value_pretraining"}
     assert {key for key in turn if turn[key] != of[CONTROL][key]} == {"shuffled_rewards"}
+    for times in (5, 50, 500):
+        critic = of[f"critic-{times}"]
+        assert {key for key in turn if turn[key] != critic[key]} == {"critic_lr"}
+        assert critic["critic_lr"] == pytest.approx(times * critic["lr"])
     assert of["grpo"]["group_size"] == 8 and of["st-ppo"]["scale_by_clipping_bias"]
 
 
 def test_controls_stand_on_one_rung_and_a_seed_comes_whole() -> None:
     specs = arms_of(RUNGS, ARMS, SEEDS)
-    assert [s.rung.name for s in specs if s.arm == CONTROL] == ["sokoban"] * 3
+    for arm in (CONTROL, "critic-5", "critic-500"):
+        assert [s.rung.name for s in specs if s.arm == arm] == ["sokoban"] * 3
     assert {s.arm for s in specs[: len(ARMS)]} == set(ARMS) and {s.seed for s in specs[: len(ARMS)]} == {0}
     assert len({s.name for s in specs}) == len(specs)
 

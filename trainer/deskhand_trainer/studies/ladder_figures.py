@@ -21,6 +21,8 @@ COMPARISONS: Mapping[str, tuple[str, str]] = {
     "st_minus_turn": ("st-ppo", "turn-ppo"),
     "value_pretraining_gain": ("turn-ppo", "unpretrained"),
     "bilevel_minus_token": ("bilevel", "ppo"),
+    "critic_50_minus_5": ("critic-50", "critic-5"),
+    "critic_500_minus_5": ("critic-500", "critic-5"),
 }
 """Name, which the rung's comes before -> what is compared with what."""
 OVERALL = ("value_pretraining_gain",)

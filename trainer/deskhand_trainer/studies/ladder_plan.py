@@ -13,13 +13,21 @@ from deskhand_trainer.presets import method
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.studies.ladder_figures import CONTROL
 
-Arm = Literal["turn-ppo", "ppo", "grpo", "rebn", "st-ppo", "unpretrained", "bilevel", "shuffled"]
+Arm = Literal[
+    "turn-ppo", "ppo", "grpo", "rebn", "st-ppo", "unpretrained", "bilevel", "shuffled",
+    "critic-5", "critic-50", "critic-500",
+]  # fmt: skip
 ARMS: tuple[Arm, ...] = get_args(Arm)
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "unpretrained": {"value_pretraining": ValuePretrainingConfig(enabled=False)},
     CONTROL: {"shuffled_rewards": True},
+    "critic-5": {"critic_lr": 5e-4},
+    "critic-50": {"critic_lr": 5e-3},
+    "critic-500": {"critic_lr": 5e-2},
 }
 """Arms that are turn-PPO but for this."""
+ON_THE_FIRST = (CONTROL, "critic-5", "critic-50", "critic-500")
+"""Arms of the first rung alone, of whose rate those of the critic are multiples."""
 TEST_EPISODES, CONTROL_EPISODES = 256, 1024
 SEED_SPACING = 20_000
 """Training seeds of study seed k begin (k + 1)·SEED_SPACING into the train split, demonstrations at 0: no two
@@ -108,13 +116,13 @@ class ArmSpec:
 
 
 def arms_of(rungs: Sequence[Rung], arms: Sequence[Arm], seeds: Sequence[int]) -> list[ArmSpec]:
-    """Every run, a seed at a time, so that what is done is always comparable; controls on the first rung."""
+    """Every run, a seed at a time, so that what is done is always comparable; some on the first rung."""
     return [
         ArmSpec(rung=rung, arm=arm, seed=seed)
         for rung in rungs
         for seed in seeds
         for arm in arms
-        if arm != CONTROL or rung is RUNGS[0]
+        if arm not in ON_THE_FIRST or rung is RUNGS[0]
     ]
 
 
