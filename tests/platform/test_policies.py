@@ -173,10 +173,10 @@ async def test_a_policy_behind_an_api_is_made_once_for_alike_tasks(store: Store,
     remembering = PolicyRef(name="openai", settings=wanted | {"memory": {"n_screenshots": 2}})
     policy = await maker.make(remembering)
     assert isinstance(policy, OpenAIPolicy)
-    assert policy.settings.memory == WindowMemory(n_screenshots=2)
+    assert policy.settings.memory == WindowMemory(n_screenshots=2, text_bytes=32_768)
     reading = await maker.make(PolicyRef(name="openai", settings=wanted | {"memory": {"screens": "tree"}}))
     assert isinstance(reading, OpenAIPolicy)
-    assert reading.settings.memory == WindowMemory(n_screenshots=3, screens="tree")
+    assert reading.settings.memory == WindowMemory(n_screenshots=3, text_bytes=32_768, screens="tree")
     for wrong in ({"memory": {"n_screenshots": 0}}, {"memory": {"n": 1}}, {"retries": -1}, {"colour": "red"}):
         with pytest.raises(InvalidField):
             await maker.make(PolicyRef(name="openai", settings=wanted | wrong))

@@ -29,7 +29,7 @@ class OpenAISettings(ApiSettings):
     coordinates: CoordinateSystem | None = None
     """The frame the model writes coordinates in: "normalised" for Qwen3-VL, "resized" for Qwen2.5-VL; None:
     the format's own, which is pixels for "deskhand"."""
-    memory: WindowMemory = field(default_factory=lambda: WindowMemory(n_screenshots=3))
+    memory: WindowMemory = field(default_factory=lambda: WindowMemory(n_screenshots=3, text_bytes=32_768))
     temperature: float = 1.0
     max_tokens: int = 1024
 

@@ -84,6 +84,18 @@ async def test_a_screen_may_be_its_tree_alone(endpoint: Any, context: Context) -
     await policy.close()
 
 
+async def test_the_text_of_a_prompt_is_bounded_unless_its_memory_says_otherwise(
+    policy: OpenAIPolicy, endpoint: Any, context: Context
+) -> None:
+    unbounded = OpenAIPolicy(model="m", base_url=endpoint.url, memory={"text_bytes": 0})
+    said = replace(context, notes="ä" * 40_000)
+    for each in (policy, unbounded):
+        await each.act(said)
+    bounded, whole = (len(sent["messages"][-1]["content"][0]["text"].encode()) for sent in endpoint.sent)
+    assert 30_000 < bounded <= 32_768 and whole > 80_000
+    await unbounded.close()
+
+
 async def test_a_reply_becomes_a_decision(policy: OpenAIPolicy, context: Context) -> None:
     decision = await policy.act(context)
     assert (decision.actions, decision.thought, decision.text) == ((Click(x=10, y=10),), "there", CLICK)
