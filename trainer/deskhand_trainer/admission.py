@@ -281,8 +281,10 @@ def refuse_without_snapshots(config: PpoConfig) -> None:
     Raises:
         RunRefused: rollouts are to branch, and at one of the tasks there is no state to go back to.
     """
+    if not config.branches:
+        return
     without = [task for task in config.tasks if make_task(task, 0).environment.kind in NEVER_GO_BACK]
-    if config.branches and without:
+    if without:
         raise RunRefused(
             f"field 'branches': {', '.join(without)} cannot go back to where a rollout was left: take "
             "others, such as worlds/chain, or leave branches at 0",

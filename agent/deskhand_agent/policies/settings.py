@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.memory import WindowMemory
+from deskhand_sandbox.errors import near_ones
 
 T = TypeVar("T")
 
@@ -70,10 +71,10 @@ def read_settings(kind: type[T], values: Mapping[str, Any]) -> T:
 
 
 def _known(kind: type[Any], told: Mapping[str, Any], place: str) -> None:
-    names = sorted(one.name for one in fields(kind) if one.init)
+    names = [one.name for one in fields(kind)]
     for name in told:
         if name not in names:
-            raise TypeError(f"{place}{name} is no setting; there are: {', '.join(names)}")
+            raise TypeError(f"{place}{name} is no setting{near_ones(name, names)[0]}")
 
 
 def _default(kind: type[Any], name: str) -> Any:

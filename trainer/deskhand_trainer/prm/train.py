@@ -105,13 +105,11 @@ def train_reward_model(
     held = examples_from(parted.held, bundle, material.targets)
     head = ScoreHead(hidden_width(bundle), seed=config.seed).to(bundle.device)
     head.knows_values.fill_(any(each.target.value is not None for each in train))
-    most = min(MOST_SKIPPED, config.epochs * -(-len(train) // config.minibatch))
-    skipped = SkippedSteps(most, lower="lr, and trunk_lr where it is above 0,")
     if config.trunk_lr > 0:
         bundle = bundle.clone()
-        learner: _Learner = _WithTrunk(bundle, head, train, config, skipped)
+        learner: _Learner = _WithTrunk(bundle, head, train, config)
     else:
-        learner = _HeadAlone(bundle, head, train, config, skipped)
+        learner = _HeadAlone(bundle, head, train, config)
     rationales = sum(bool(each.rationale_ids) for each in train)
     learned = rationales if config.rationale_weight > 0 else 0
     if learned < rationales:
@@ -141,7 +139,11 @@ def train_reward_model(
 
 
 class _Learner(Protocol):
-    """What is trained, and how far one minibatch takes it."""
+    """What is trained, and the gradient of a minibatch."""
+
+    optimizer: torch.optim.Optimizer
+    longest: float
+    """Of the gradient of each group of parameters; beyond it the gradient is clipped."""
 
     def learn(self, rows: Tensor, shown: Tensor) -> None:
         """
@@ -155,37 +157,27 @@ class _Learner(Protocol):
 class _HeadAlone:
     """Trains the head on states that were computed once."""
 
+    longest = math.inf
+
     def __init__(
-        self,
-        bundle: ModelBundle,
-        head: ScoreHead,
-        examples: Sequence[PrmExample],
-        config: ScoreConfig,
-        skipped: SkippedSteps,
+        self, bundle: ModelBundle, head: ScoreHead, examples: Sequence[PrmExample], config: ScoreConfig
     ) -> None:
-        self._skipped = skipped
         self._head, self._states = head, _states(bundle, examples)
         self._targets = _StepTensors(examples)
-        self._optimizer = torch.optim.AdamW(_groups(head, config))
+        self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(_groups(head, config))
 
     def learn(self, rows: Tensor, shown: Tensor) -> None:
-        self._optimizer.zero_grad(set_to_none=True)
         self._targets.loss(self._head, self._states[rows], rows, shown, of=rows).backward()
-        _stepped(self._optimizer, self._skipped, limit=math.inf)
 
 
 class _WithTrunk:
     """Trains the head and the model below."""
 
+    longest = 1.0
+
     def __init__(
-        self,
-        bundle: ModelBundle,
-        head: ScoreHead,
-        examples: Sequence[PrmExample],
-        config: ScoreConfig,
-        skipped: SkippedSteps,
+        self, bundle: ModelBundle, head: ScoreHead, examples: Sequence[PrmExample], config: ScoreConfig
     ) -> None:
-        self._skipped = skipped
         self._bundle, self._head, self._examples, self._config = bundle, head, examples, config
         self._targets = _StepTensors(examples)
         model: Any = bundle.model
@@ -195,12 +187,11 @@ class _WithTrunk:
             self._kept = FeatureCache(bundle)
             model.model.visual.requires_grad_(False)
         learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self._optimizer = torch.optim.AdamW(
+        self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
             [*_groups(head, config), {"params": learning, "lr": config.trunk_lr}]
         )
 
     def learn(self, rows: Tensor, shown: Tensor) -> None:
-        self._optimizer.zero_grad(set_to_none=True)
         words = sum(len(self._examples[i].rationale_ids) for i in rows.tolist())
         for few, of_few in zip(
             rows.split(self._config.microbatch), shown.split(self._config.microbatch), strict=True
@@ -213,19 +204,6 @@ class _WithTrunk:
             if said is not None:
                 loss = loss + self._config.rationale_weight * said.sum() / words
             loss.backward()
-        _stepped(self._optimizer, self._skipped, limit=1.0)
-
-
-def _stepped(optimizer: torch.optim.Optimizer, skipped: SkippedSteps, *, limit: float) -> None:
-    """One step, the gradient of each group of parameters clipped; left out where one is not finite.
-
-    Raises:
-        TrainingDiverged: none was, many times in a row; no weight was touched.
-    """
-    groups = [group["params"] for group in optimizer.param_groups]
-    norms = [float(torch.nn.utils.clip_grad_norm_(each, limit)) for each in groups]
-    if not skipped.left_out(torch.tensor(norms).sum()):
-        optimizer.step()
 
 
 def _groups(head: ScoreHead, config: ScoreConfig) -> list[dict[str, Any]]:
@@ -271,13 +249,20 @@ def _fit(
     should_stop: Callable[[], bool],
 ) -> int:
     """Returns epochs begun."""
+    most = min(MOST_SKIPPED, config.epochs * -(-count // config.minibatch))
+    skipped = SkippedSteps(most, lower="lr, and trunk_lr where it is above 0,")
     generator = torch.Generator().manual_seed(config.seed)
     ends = time.monotonic() + 60 * config.minutes
     for epoch in range(1, config.epochs + 1):
         for rows in torch.randperm(count, generator=generator).split(config.minibatch):
             if should_stop():
                 raise RunStopped(f"stopped in epoch {epoch}")
+            learner.optimizer.zero_grad(set_to_none=True)
             learner.learn(rows, _shown(head, len(rows), config.dropout, generator))
+            groups = [group["params"] for group in learner.optimizer.param_groups]
+            norms = [torch.nn.utils.clip_grad_norm_(each, learner.longest) for each in groups]
+            if not skipped.left_out(torch.stack(norms).sum()):
+                learner.optimizer.step()
             if time.monotonic() > ends:
                 return epoch
         if progress is not None:

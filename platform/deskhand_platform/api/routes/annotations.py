@@ -44,8 +44,7 @@ async def mark_step(
 async def unmark_step(have: Have, user: User, id: str, index: Index, annotator: str) -> None:
     """Take one's mark back."""
     _own(user, annotator)
-    await have.store.unmark(id, index, user)
-    await have.store.find_disagreements_of(id, keep_standing=True)
+    await _unmarked(have, id, index, user)
 
 
 @router.put("/trajectories/{id}/marks/{annotator}")
@@ -59,8 +58,7 @@ async def mark_trajectory(have: Have, user: User, id: str, annotator: str, body:
 async def unmark_trajectory(have: Have, user: User, id: str, annotator: str) -> None:
     """Take one's mark of the episode back."""
     _own(user, annotator)
-    await have.store.unmark(id, None, user)
-    await have.store.find_disagreements_of(id, keep_standing=True)
+    await _unmarked(have, id, None, user)
 
 
 @router.post("/trajectories/{id}/steps/{index}/notes", status_code=201)
@@ -91,6 +89,11 @@ async def _marked(have: Have, id: str, index: int | None, user: str, body: MarkB
     # two people may contradict each other now, or no longer
     await have.store.find_disagreements_of(id, keep_standing=True)
     return _mark(score)
+
+
+async def _unmarked(have: Have, id: str, index: int | None, user: str) -> None:
+    await have.store.unmark(id, index, user)
+    await have.store.find_disagreements_of(id, keep_standing=True)
 
 
 def _mark(score: StepScore | OutcomeScore) -> MarkModel:
