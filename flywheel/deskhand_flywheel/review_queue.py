@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from sqlalchemy import (
@@ -89,13 +89,19 @@ class ReviewQueue(KeptReviewRules):
         return found
 
     async def find_disagreements_of(
-        self, trajectory_id: str, rules: ReviewRules | None = None, *, keep_standing: bool = False
+        self,
+        trajectory_id: str,
+        rules: ReviewRules | None = None,
+        *,
+        keep_standing: bool = False,
+        kinds: Collection[DisagreementKind] = tuple(DisagreementKind),
     ) -> int:
         """As `find_disagreements`, of one trajectory.
 
         Args:
             keep_standing: what these rules do not find stays where its sides say what they said: other rules
                 found it.
+            kinds: entries of others are left as they are.
         """
         rules = rules or (await self.review_rules()).rules
         insert = self.insert_or_replace(tables.disagreements, ("strength", "said", "found_by"))
@@ -105,8 +111,8 @@ class ReviewQueue(KeptReviewRules):
             said = await _opinions(connection, trajectory_id)
             found = disagreements_of(said, rules)
             standing = disagreements_of(said, rules.at_any_distance()) if keep_standing else ()
-            rows = [_row(each, rules) for each in found]
-            await _drop_others(connection, trajectory_id, rows, standing)
+            rows = [_row(each, rules) for each in found if each.kind in kinds]
+            await _drop_others(connection, trajectory_id, kinds, rows, standing)
             if rows:
                 await connection.execute(insert, rows)
             return len(rows)
@@ -183,15 +189,17 @@ async def _opinions(connection: AsyncConnection, trajectory_id: str) -> Opinions
 async def _drop_others(
     connection: AsyncConnection,
     trajectory_id: str,
+    kinds: Collection[DisagreementKind],
     rows: Sequence[Mapping[str, Any]],
     standing: Iterable[Disagreement],
 ) -> None:
-    """Delete a trajectory's entries but those that are found again, and those whose sides still say so."""
+    """Delete entries of these kinds but those that are found again, and those whose sides still say so."""
     table = tables.disagreements
     kept = {(row["step_index"], row["kind"]) for row in rows}
     still_said = {(*_entry(each).values(), _said(each)) for each in standing}
     of_this = table.c.trajectory_id == trajectory_id
-    present = select(table.c.step_index, table.c.kind, table.c.said).where(of_this)
+    of_kinds = table.c.kind.in_([kind.value for kind in kinds])
+    present = select(table.c.step_index, table.c.kind, table.c.said).where(of_this, of_kinds)
     # one statement each: an episode of a thousand steps may have that many, too many for one to name
     gone = [
         {"index": index, "of_kind": kind}

@@ -306,6 +306,9 @@ async def test_what_other_rules_found_stays_while_its_sides_say_what_they_said(s
     }  # fmt: skip
     await store.add_outcome_scores([outcome(0.9, scorer="judge:m@2")])
     await store.add_scores(steps("prm:2", (0.9, 0.9, 0.9)))
+    people = (DisagreementKind.PEOPLE,)
+    assert await store.find_disagreements_of("a", RULES, keep_standing=True, kinds=people) == 0
+    assert len((await store.review_queue()).items) == 3, "entries of other kinds are not looked at"
     assert await store.find_disagreements_of("a", RULES, keep_standing=True) == 0
     assert (await store.review_queue()).items == ()
 

@@ -11,6 +11,7 @@ import pytest
 
 from deskhand_agent.ids import new_id
 from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import StepScore
 
 
 @pytest.fixture
@@ -61,6 +62,8 @@ async def test_where_two_people_contradict_each_other_a_third_is_asked(
     client: httpx.AsyncClient, store: Store, record_episode: Any, tokens: dict[str, str]
 ) -> None:
     kept = await record_episode(store)
+    for scorer, score in (("prm:one", 0.0), ("judge:two", 1.0)):
+        await store.add_scores([StepScore(trajectory_id=kept, step_index=0, score=score, scorer=scorer)])
 
     async def waiting() -> list[str]:
         queue = (await call(client, "GET", "/review-queue", tokens["ada"])).json()

@@ -16,6 +16,9 @@ const TITLES: Record<string, string> = {
   logprob_gap: "Engine and trainer disagree",
   unanswered: "Questions go unanswered",
   not_finite: "Numbers are not finite",
+  value_unexplained: "The critic explains too little",
+  reward_model_too_slow: "The reward model is too slow",
+  no_rollouts_arriving: "No rollouts are arriving",
 };
 
 export function titleOf(alarm: Pick<Alarm, "name">): string {

@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from deskhand_flywheel.annotations import annotator_of
+from deskhand_flywheel.review_types import DisagreementKind
 from deskhand_flywheel.types import Note, OutcomeScore, StepScore
 from deskhand_platform.api.annotation_models import Annotations, MarkBody, MarkModel, NoteBody, NoteModel
 from deskhand_platform.api.deps import Have, User
@@ -86,14 +87,18 @@ def _own(user: str, annotator: str) -> None:
 
 async def _marked(have: Have, id: str, index: int | None, user: str, body: MarkBody) -> MarkModel:
     score = await have.store.mark(id, index, user, body.score, body.reason)
-    # two people may contradict each other now, or no longer
-    await have.store.find_disagreements_of(id, keep_standing=True)
+    await _ask_a_third(have, id)
     return _mark(score)
 
 
 async def _unmarked(have: Have, id: str, index: int | None, user: str) -> None:
     await have.store.unmark(id, index, user)
-    await have.store.find_disagreements_of(id, keep_standing=True)
+    await _ask_a_third(have, id)
+
+
+async def _ask_a_third(have: Have, id: str) -> None:
+    """If two people contradict each other now; of what others said a mark changes nothing."""
+    await have.store.find_disagreements_of(id, keep_standing=True, kinds=(DisagreementKind.PEOPLE,))
 
 
 def _mark(score: StepScore | OutcomeScore) -> MarkModel:
