@@ -15,7 +15,7 @@ from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
 from deskhand_agent.models.scoring import score_turns
 from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
 from deskhand_sandbox.types import Image
-from deskhand_trainer.actor_critic import by_length
+from deskhand_trainer.actor_critic import by_beginning
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint
 from deskhand_trainer.company import Company
@@ -129,7 +129,7 @@ def test_bfloat16_rounds_the_gradients_and_the_weights_stay_float32(
 
 def seen_together(samples: Sequence[TrainingSample], microbatch: int) -> int:
     """Distinct pictures of each micro-batch, added up."""
-    order = by_length(samples, range(len(samples)))
+    order = by_beginning(samples, range(len(samples)))
     parts = [order[at : at + microbatch] for at in range(0, len(order), microbatch)]
     return sum(len({image.digest for i in part for image in samples[i].images}) for part in parts)
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import get_total_norm
 
-from deskhand_trainer.actor_critic import ActorCritic, by_length
+from deskhand_trainer.actor_critic import ActorCritic, by_beginning
 from deskhand_trainer.checkpoints import take_up_moments
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.estimates import by_attempt
@@ -234,7 +234,7 @@ def turns_of(episodes: Sequence[Episode], model: ActorCritic, *, microbatch: int
 
 def _read(samples: Sequence[TrainingSample], model: ActorCritic, *, microbatch: int) -> tuple[Tensor, Tensor]:
     """[N, D] and [N, E] what V and Q read, in order."""
-    order = by_length(samples, range(len(samples)))
+    order = by_beginning(samples, range(len(samples)))
     parts = [
         model.turn_states([samples[i] for i in order[at : at + microbatch]])
         for at in range(0, len(order), microbatch)

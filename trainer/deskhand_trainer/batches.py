@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from deskhand_agent.precision import device_named, resolved
-from deskhand_trainer.actor_critic import ActorCritic, TurnScores, by_length, padded, reply_mask
+from deskhand_trainer.actor_critic import ActorCritic, TurnScores, by_beginning, padded, reply_mask
 from deskhand_trainer.archer import TurnCritic
 from deskhand_trainer.branches import repeated_turns, shared_advantages
 from deskhand_trainer.choices import BY_TOKEN
@@ -247,8 +247,8 @@ def _in_microbatches(
     microbatch: int,
     threads: int,
 ) -> Iterator[tuple[list[int], Result]]:
-    """What work without gradients gives for samples of like length, and which rows they are."""
-    order = by_length(samples, range(len(samples)))
+    """What work without gradients gives for samples that begin alike, and which rows they are."""
+    order = by_beginning(samples, range(len(samples)))
     parts = [order[begin : begin + microbatch] for begin in range(0, len(order), microbatch)]
 
     def done(rows: list[int]) -> Result:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.distributed.tensor import DTensor
 
-from deskhand_trainer.actor_critic import ActorCritic, TurnScores, by_length, reply_mask
+from deskhand_trainer.actor_critic import ActorCritic, TurnScores, by_beginning, by_length, reply_mask
 from deskhand_trainer.checkpoints import check_architecture
 from deskhand_trainer.clipping_bias import BiasGradients, ClippingBias
 from deskhand_trainer.config import PpoConfig
@@ -179,7 +179,8 @@ class Learner:
             order = torch.randperm(len(samples), generator=self.order).tolist()
             for begin in range(0, len(order), self.config.minibatch):
                 # of like length, a micro-batch holds little padding
-                chosen = by_length(samples, order[begin : begin + self.config.minibatch])
+                arranged = by_beginning if self.config.packing else by_length
+                chosen = arranged(samples, order[begin : begin + self.config.minibatch])
                 rows = minibatch(samples, chosen, self.config, reference, whole)
                 first = epoch == 0 and begin == 0 and not scored
                 self._step(rows, tally, first=first, critic_only=lr is None, actor=learns)
@@ -323,7 +324,7 @@ class Learner:
         if self.reference is None or self.config.kl_coef == 0:
             return None
         out = torch.zeros(reply_mask(samples).shape)
-        order = by_length(samples, range(len(samples)))
+        order = by_beginning(samples, range(len(samples)))
         for begin in range(0, len(order), self.config.microbatch):
             rows = order[begin : begin + self.config.microbatch]
             part = [samples[i] for i in rows]

@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol
 import torch
 from torch import Tensor
 
-from deskhand_trainer.actor_critic import ActorCritic, by_length
+from deskhand_trainer.actor_critic import ActorCritic, by_beginning
 from deskhand_trainer.batches import explained_variance
 from deskhand_trainer.choices import BY_TOKEN, AdvantageKind
 from deskhand_trainer.config import PpoConfig
@@ -139,7 +139,7 @@ def value_alarms(report: ValueReport, config: ValuePretrainingConfig) -> tuple[A
 def first_states(model: ActorCritic, episodes: Sequence[Episode], *, microbatch: int = 32) -> Tensor:
     """[N, D] what the critic reads at the beginning of every turn, in order."""
     samples = [s for e in episodes for s in e.samples]
-    order = by_length(samples, range(len(samples)))
+    order = by_beginning(samples, range(len(samples)))
     parts = [
         model.states([samples[i] for i in order[at : at + microbatch]])[:, 0]
         for at in range(0, len(order), microbatch)
@@ -151,7 +151,7 @@ def first_states(model: ActorCritic, episodes: Sequence[Episode], *, microbatch:
 def token_states(model: ActorCritic, episodes: Sequence[Episode], *, microbatch: int = 32) -> Tensor:
     """[N, D] what the critic reads before every reply token, in order."""
     samples = [s for e in episodes for s in e.samples]
-    order = by_length(samples, range(len(samples)))
+    order = by_beginning(samples, range(len(samples)))
     found: dict[int, Tensor] = {}
     for at in range(0, len(order), microbatch):
         rows = order[at : at + microbatch]
@@ -165,7 +165,7 @@ def values_of(
     model: ActorCritic, samples: Sequence[TrainingSample], *, by_token: bool, microbatch: int = 64
 ) -> Tensor:
     """[N] V before every reply, or `by_token` before every token of it, in order."""
-    order = by_length(samples, range(len(samples)))
+    order = by_beginning(samples, range(len(samples)))
     found: dict[int, Tensor] = {}
     for at in range(0, len(order), microbatch):
         rows = order[at : at + microbatch]

@@ -1,6 +1,6 @@
 """Attention of sequences that stand one after another in a row, each to itself alone and causally.
 
-A sequence may end in branches, which see what comes before all of them and not each other.
+A sequence may say itself whom each of its tokens sees.
 
 On a processor sequences of one length that are neighbours are attended to as one batch, so put like lengths
 together. On a GPU, where small batches cost what large ones do, others are padded to batches, too.
@@ -13,6 +13,7 @@ from itertools import accumulate, groupby
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -31,25 +32,26 @@ def attend_apart(
     attend: Callable[..., Tensor],
     *,
     last: Sequence[int] | None = None,
-    branches: Sequence[Sequence[int]] | None = None,
+    seen: Sequence[Tensor | None] | None = None,
 ) -> Tensor:
-    """Attention within each sequence; on a GPU by `attend_padded`, where there are no branches.
+    """Attention within each sequence; on a GPU by `attend_padded`.
 
     Args:
         query, key, value: [1, heads, all tokens, d]; keys and values may have fewer heads.
         lengths: of the sequences, which are all of the row.
         attend: causal attention of a batch, [n, heads, t, d] each; the queries may be fewer, the last ones.
-            Where there are branches, with `mask` instead: bool [queries, t], True where one may look.
+            Where a sequence says whom its tokens see, with `mask` instead: bool [queries, t].
         last: how many of each sequence's tokens, its last ones, the queries are of; None: all.
-        branches: lengths of those that each sequence ends in; None: none does.
+        seen: of each sequence bool [t, t], True where one may look; None: causal.
 
     Returns:
         [1, heads, all queries, d].
     """
-    if query.device.type != "cpu" and not any(branches or ()):
-        return attend_padded(query, key, value, lengths, attend, last=last)
-    forks = map(tuple, branches or [()] * len(lengths))
-    shapes = zip(last or lengths, lengths, forks, strict=True)
+    if query.device.type != "cpu":
+        return attend_padded(query, key, value, lengths, attend, last=last, seen=seen)
+    masks = seen or [None] * len(lengths)
+    own_way = [None if mask is None else number for number, mask in enumerate(masks)]
+    shapes = zip(last or lengths, lengths, own_way, strict=True)
     runs = [(*shape, len(list(same))) for shape, same in groupby(shapes)]
     # by `split`: the gradient of a slice would be as long as the row, once for each sequence
     queries = query[0].split([asking * count for asking, *_, count in runs], dim=1)
@@ -57,9 +59,10 @@ def attend_apart(
         states[0].split([length * count for _, length, _, count in runs], dim=1) for states in (key, value)
     ]
     found: list[Tensor] = []
-    for (asking, length, fork, count), own, *others in zip(runs, queries, *asked, strict=True):
+    for (asking, length, way, count), own, *others in zip(runs, queries, *asked, strict=True):
         parts = [own.unflatten(1, (count, asking)), *(each.unflatten(1, (count, length)) for each in others)]
-        told = {"mask": _branched(length, fork).to(query.device)[-asking:]} if fork else {}
+        mask = None if way is None else masks[way]
+        told = {} if mask is None else {"mask": mask[-asking:]}
         mixed = attend(*(part.transpose(0, 1) for part in parts), **told)
         found.append(mixed.transpose(1, 2).flatten(0, 1))
     return torch.cat(found).transpose(0, 1)[None]
@@ -73,14 +76,15 @@ def attend_padded(
     attend: Callable[..., Tensor],
     *,
     last: Sequence[int] | None = None,
+    seen: Sequence[Tensor | None] | None = None,
 ) -> Tensor:
-    """As `attend_apart`, of sequences without branches, padded to few batches.
+    """As `attend_apart`, padded to few batches.
 
     Args:
-        attend: causal attention of a batch; where not all of it is asked, with `mask` instead: bool
-            [n, 1, queries, t], True where one may look.
+        attend: causal attention of a batch; where not all of it is asked, or one says whom it sees, with
+            `mask` instead: bool [n, 1, queries, t], True where one may look.
     """
-    asking = last or lengths
+    asking, masks = last or lengths, seen or [None] * len(lengths)
     begun, asked = [0, *accumulate(lengths)], [0, *accumulate(asking)]
     found: list[Tensor] = []
     order: list[Tensor] = []
@@ -90,9 +94,13 @@ def attend_padded(
         parts = [_taken(states[0], at) for states, at in ((query, wanted), (key, shown), (value, shown))]
         told: dict[str, Tensor] = {}
         before = torch.tensor([lengths[i] - asking[i] for i in group])
-        if bool(before.any()):
+        if bool(before.any()) or any(masks[i] is not None for i in group):
             until = before[:, None] + torch.arange(wanted.shape[1])
-            told["mask"] = (torch.arange(shown.shape[1]) <= until[:, None, :, None]).to(query.device)
+            looks = (torch.arange(shown.shape[1]) <= until[:, :, None]).to(query.device)
+            for look, mask, count in ((looks[n], masks[i], asking[i]) for n, i in enumerate(group)):
+                if mask is not None:
+                    look[:count] = F.pad(mask[-count:], (0, shown.shape[1] - mask.shape[1]))
+            told["mask"] = looks[:, None]
         mixed = attend(*parts, **told).transpose(1, 2).flatten(0, 1)
         real = torch.arange(wanted.shape[1]) < torch.tensor([asking[i] for i in group])[:, None]
         kept = real.flatten().nonzero()[:, 0]
@@ -124,16 +132,9 @@ def _places(starts: Sequence[int], counts: Sequence[int]) -> Tensor:
     return torch.tensor(starts)[:, None] + steps
 
 
-def _branched(length: int, branches: Sequence[int]) -> Tensor:
-    """bool [length, length]: whom each token of a sequence sees that ends in branches of those lengths."""
-    counts = torch.tensor([length - sum(branches), *branches])
-    whose = torch.repeat_interleave(torch.arange(len(counts)), counts)
-    return ((whose == 0) | (whose == whose[:, None])).tril()
-
-
 def stock_attends_apart(model: Any) -> None:
     """Have a transformers model's text attend within sequences where called with `alone`, their lengths, and
-    `branches` of them.
+    `seen`, whom their tokens see.
 
     Without it the model attends as before. Its configuration on disk does not change.
     """
@@ -147,17 +148,17 @@ def _stock(
     value: Tensor,
     attention_mask: Tensor | None,
     alone: Sequence[int] | None = None,
-    branches: Sequence[Sequence[int]] | None = None,
+    seen: Sequence[Tensor | None] | None = None,
     **told: Any,
 ) -> tuple[Tensor, None]:
     if alone is None:
         return sdpa_attention_forward(module, query, key, value, attention_mask, **told)
 
     def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
-        seen = None if mask is None else mask[None, None]
-        return sdpa_attention_forward(module, query, key, value, seen, **told)[0].transpose(1, 2)
+        looks = mask if mask is None or mask.dim() == 4 else mask[None, None]
+        return sdpa_attention_forward(module, query, key, value, looks, **told)[0].transpose(1, 2)
 
-    return attend_apart(query, key, value, alone, attend, branches=branches).transpose(1, 2), None
+    return attend_apart(query, key, value, alone, attend, seen=seen).transpose(1, 2), None
 
 
 AttentionInterface.register(STOCK_NAME, _stock)

@@ -84,7 +84,7 @@ def decode_text(
     cache: Sequence[LayerCache] | None = None,
     *,
     alone: Sequence[int] | None = None,
-    branches: Sequence[Sequence[int]] | None = None,
+    seen: Sequence[Tensor | None] | None = None,
     last: Sequence[int] | None = None,
     keep: bool = True,
 ) -> tuple[Tensor, list[LayerCache]]:
@@ -98,7 +98,7 @@ def decode_text(
         cache: keys and values of what came before.
         alone: lengths of the sequences that one row is made of, each of which sees itself alone (then there
             may be neither mask nor cache, and none is grown).
-        branches: of each sequence alone, as of `attend_apart`.
+        seen: by the tokens of each sequence alone, as of `attend_apart`.
         last: of each sequence alone, or of each row where none are, how many of its last tokens are wanted;
             None: all. The last layer computes keys and values only for the others.
         keep: grow the cache; one that is given always grows.
@@ -122,14 +122,14 @@ def decode_text(
 
         if alone is not None:
             asking = last if query.shape[2] < key.shape[2] else None
-            return attend_apart(query, key, value, alone, own, last=asking, branches=branches)
+            return attend_apart(query, key, value, alone, own, last=asking, seen=seen)
         if cache is not None:
             kept = cache[len(grown)]
             key, value = torch.cat([kept[0], key], dim=2), torch.cat([kept[1], value], dim=2)
         if keep or cache is not None:
             grown.append((key, value))
-        seen = None if mask is None else mask[..., -query.shape[2] :, :]
-        return own(query, key, value, seen)
+        looked_at = None if mask is None else mask[..., -query.shape[2] :, :]
+        return own(query, key, value, looked_at)
 
     return _decode(text, embeddings, positions, attend, wanted), grown
 

@@ -10,7 +10,7 @@ transformers model everywhere else.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 import torch
@@ -33,9 +33,10 @@ class TokenSequence:
 
     ids: tuple[int, ...]
     images: tuple[Image, ...]
-    branches: tuple[int, ...] = ()
-    """Lengths of those that the ids end in: each goes on after what comes before all of them, and sees none
-    of the others. Where sequences are packed alone."""
+    positions: Tensor | None = field(default=None, compare=False)
+    """[3, t] rotary positions; None: as they follow one another."""
+    seen: Tensor | None = field(default=None, compare=False)
+    """bool [t, t]: whom each of the tokens sees, where sequences are packed; None: all before it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,14 +52,14 @@ class Batch:
     lengths: Tensor
     """[b] real tokens."""
     next_positions: Tensor
-    """[b] rotary position of the token that would come next."""
+    """[b] rotary position of the token that would come next; 0 where positions were given."""
     images: tuple[Image, ...]
     """The distinct pictures."""
     shown: tuple[int, ...]
     """Which of them each placeholder run stands for, in reading order."""
     packed: bool
     """One after another in a single row, each seeing itself alone."""
-    branches: tuple[tuple[int, ...], ...]
+    seen: tuple[Tensor | None, ...]
     """Of each sequence."""
 
 
@@ -76,11 +77,10 @@ def collate(bundle: ModelBundle, sequences: Sequence[TokenSequence], *, packed: 
     places: list[Tensor] = []
     following: list[int] = []
     for sequence in sequences:
-        shared = len(sequence.ids) - sum(sequence.branches)
-        shown = [grids[i.digest] for i in sequence.images]
-        placed, after = rotary_positions(bundle, sequence.ids[:shared], shown)
-        forks = [torch.arange(after, after + count).expand(3, -1) for count in sequence.branches]
-        placed = torch.cat([placed, *forks], dim=1)
+        placed, after = sequence.positions, 0
+        if placed is None:
+            shown = [grids[i.digest] for i in sequence.images]
+            placed, after = rotary_positions(bundle, sequence.ids, shown)
         rows.append(torch.tensor(sequence.ids))
         places.append(placed.T)
         following.append(after)
@@ -102,7 +102,7 @@ def collate(bundle: ModelBundle, sequences: Sequence[TokenSequence], *, packed: 
         images=tuple(images.values()),
         shown=tuple(numbers[i.digest] for sequence in sequences for i in sequence.images),
         packed=packed,
-        branches=tuple(sequence.branches for sequence in sequences),
+        seen=tuple(None if s.seen is None else s.seen.to(device) for s in sequences),
     )
 
 
@@ -164,7 +164,7 @@ def last_states(
     if batch.packed and fast.supports(bundle.model):
         text: Any = bundle.model.model.language_model
         embeddings, _, _ = _embedded(bundle, batch, features)
-        apart: dict[str, Any] = {"alone": batch.lengths.tolist(), "branches": batch.branches}
+        apart: dict[str, Any] = {"alone": batch.lengths.tolist(), "seen": batch.seen}
         states, _ = fast.decode_text(text, embeddings, batch.positions, None, last=last, keep=False, **apart)
         return states[0]
     states, _ = forward(bundle, batch, features=features)
@@ -189,7 +189,7 @@ def forward(
     text = model.model.language_model
     told: dict[str, Any] = {}
     if batch.packed:
-        told = {"alone": batch.lengths.tolist(), "branches": batch.branches}
+        told = {"alone": batch.lengths.tolist(), "seen": batch.seen}
     if fast.supports(model):
         hidden, kept = fast.decode_text(text, embeddings, batch.positions, None, keep=cache, **told)
         return hidden, kept if cache else None

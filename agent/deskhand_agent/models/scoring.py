@@ -9,29 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.features import FeatureCache
-from deskhand_agent.models.forward import TokenSequence, collate, encode_pictures, last_states
-from deskhand_sandbox.types import Image
-
-
-class Turn(Protocol):
-    """What scoring needs of a turn; the trainer's `TrainingSample` is one."""
-
-    @property
-    def prompt_ids(self) -> tuple[int, ...]: ...
-
-    @property
-    def reply_ids(self) -> tuple[int, ...]: ...
-
-    @property
-    def images(self) -> tuple[Image, ...]: ...
+from deskhand_agent.models.forward import collate, encode_pictures, last_states
+from deskhand_agent.models.trees import Tree, Turn, apart, grown
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,8 +51,8 @@ def score_turns(
     Padding never enters the arithmetic: only the hidden states of real positions are gathered.
 
     Args:
-        packed: compute nothing for padding, and a prompt that several turns have once; the numbers are the
-            same. Quickest with turns of one length side by side.
+        packed: compute nothing for padding, and what several turns begin with once, where that pays; the
+            numbers are the same.
         kept: features of pictures by a vision tower that is not trained; None: they are encoded here.
 
     Raises:
@@ -109,55 +94,24 @@ def _read(
     """States before every reply token, turn by turn [all of them, width], and pictures encoded."""
     if any(not turn.reply_ids for turn in turns):
         raise ValueError("a turn without reply ids cannot be scored")
-    families = _families(turns) if packed else [[row] for row in range(len(turns))]
-    batch = collate(bundle, [_sequence([turns[i] for i in rows]) for rows in families], packed=packed)
+    trees = grown(bundle, turns) if packed else apart(turns)
+    batch = collate(bundle, [tree.sequence for tree in trees], packed=packed)
     if kept is None:
         features, encoded = encode_pictures(bundle, batch.images), len(batch.images)
     else:
         features, encoded = kept.of(batch.images)
-    # the last token of a prompt is read for all who have it
-    last = [1 + sum(len(turns[row].reply_ids) - 1 for row in rows) for rows in families]
-    states = last_states(bundle, batch, last, features=features)
-    return states[_places(turns, families).to(states.device)], encoded
+    states = last_states(bundle, batch, [tree.read for tree in trees], features=features)
+    return states[_places(trees).to(states.device)], encoded
 
 
-def _families(turns: Sequence[Turn]) -> list[list[int]]:
-    """Rows that have their prompt in common, as many together as write no more than it is long: attention
-    within them is then never more than apart."""
-    found: list[list[int]] = []
-    latest: dict[tuple[object, ...], tuple[list[int], int]] = {}
-    for row, turn in enumerate(turns):
-        name = (turn.prompt_ids, *(image.digest for image in turn.images))
-        family, written = latest.get(name, ([], 0))
-        written += len(turn.reply_ids)
-        if not family or written > len(turn.prompt_ids):
-            family, written = [], len(turn.reply_ids)
-            found.append(family)
-        family.append(row)
-        latest[name] = family, written
-    return found
-
-
-def _sequence(family: Sequence[Turn]) -> TokenSequence:
-    """A prompt and the replies to it; nothing is read at the last token of a reply."""
-    written = [turn.reply_ids[:-1] for turn in family]
-    return TokenSequence(
-        ids=family[0].prompt_ids + tuple(chain.from_iterable(written)),
-        images=family[0].images,
-        branches=tuple(map(len, written)) if len(family) > 1 else (),
-    )
-
-
-def _places(turns: Sequence[Turn], families: Sequence[Sequence[int]]) -> Tensor:
-    """Where the states before the reply tokens of each turn stand among those of the families."""
-    places: list[Sequence[int]] = [()] * len(turns)
-    at = 0
-    for rows in families:
-        prompt, at = at, at + 1
-        for row in rows:
-            end = at + len(turns[row].reply_ids) - 1
-            places[row], at = (prompt, *range(at, end)), end
-    return torch.tensor([*chain.from_iterable(places)])
+def _places(trees: Sequence[Tree]) -> Tensor:
+    """Where the states before the reply tokens of each turn, in order, stand among those of the trees."""
+    places: dict[int, list[int]] = {}
+    begin = 0
+    for tree in trees:
+        places |= {row: [begin + at for at in own] for row, own in tree.places.items()}
+        begin += tree.read
+    return torch.tensor([at for row in range(len(places)) for at in places[row]])
 
 
 def _padded(values: Tensor, counts: Sequence[int]) -> Tensor:

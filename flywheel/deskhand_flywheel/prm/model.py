@@ -31,7 +31,8 @@ from deskhand_agent.model_files import writing
 from deskhand_agent.models.bundle import ModelBundle, load_bundle, save_bundle
 from deskhand_agent.models.features import FeatureCache
 from deskhand_agent.models.forward import TokenSequence, collate, last_states
-from deskhand_agent.models.scoring import Turn, reply_logits
+from deskhand_agent.models.scoring import reply_logits
+from deskhand_agent.models.trees import Turn
 from deskhand_flywheel.errors import RewardModelError
 
 _FORMAT = 4

@@ -13,7 +13,7 @@ from torch import Tensor
 from deskhand_agent.errors import InferenceError
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.models.bundle import ModelBundle
-from deskhand_agent.models.scoring import Turn
+from deskhand_agent.models.trees import Turn
 from deskhand_agent.precision import Device, device_named
 from deskhand_agent.types import Trajectory
 from deskhand_flywheel.errors import RewardModelError, UnknownTrajectory, UnreadablePicture

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 import torch
@@ -66,28 +66,47 @@ def test_the_last_tokens_ask_as_they_do_among_all(lengths: list[int], last: list
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
 
 
+def of_ways(length: int, ways: Sequence[Sequence[int]]) -> Tensor:
+    """bool [length, length]: each token sees those before it on its ways."""
+    seen = torch.zeros(length, length, dtype=torch.bool)
+    for way in ways:
+        for number, place in enumerate(way):
+            seen[place, list(way[: number + 1])] = True
+    return seen
+
+
+@pytest.mark.parametrize("attending", [attend_apart, attend_padded])
 @pytest.mark.parametrize(
-    ("lengths", "branches"),
-    [([9], [[2, 3]]), ([4, 9, 9, 3], [[], [1, 0, 4], [1, 0, 4], []]), ([7, 7], [[3, 3], [2, 4]])],
+    "ways",
+    [
+        [[[0, 1, 2, 5, 6], [0, 1, 2, 3, 4], [0, 7]]],
+        [[[0, 1, 2, 3]], [[0, 1, 4], [0, 1, 2, 3]], [[0, 1, 4], [0, 1, 2, 3]], [[0, 1, 2]]],
+    ],
 )
-def test_each_branch_sees_itself_and_what_all_of_them_come_from(
-    lengths: list[int], branches: list[list[int]]
+@pytest.mark.parametrize("fewer", [False, True])
+def test_each_token_sees_those_on_its_way(
+    ways: list[list[list[int]]], attending: Callable[..., Tensor], *, fewer: bool
 ) -> None:
-    query, key, value = drawn(sum(lengths))
+    lengths = [1 + max(max(way) for way in own) for own in ways]
+    mine, theirs = drawn(sum(lengths)), drawn(sum(lengths))
+    seen = [of_ways(length, own) if len(own) > 1 else None for length, own in zip(lengths, ways, strict=True)]
 
     def masked(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
-        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=mask is None)
+        asking, asked = query.shape[2], key.shape[2]
+        if mask is None:
+            mask = torch.ones(asking, asked, dtype=torch.bool).tril(asked - asking)
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
 
-    found = attend_apart(query, key, value, lengths, masked, branches=branches)
-    begin = 0
-    for length, forks in zip(lengths, branches, strict=True):
-        at = begin + length - sum(forks)
-        for count in forks or [0]:
-            places = [*range(begin, begin + length - sum(forks)), *range(at, at + count)]
-            expected = causal(query[:, :, places], key[:, :, places], value[:, :, places])
-            torch.testing.assert_close(found[:, :, places], expected, rtol=1e-5, atol=1e-6)
-            at += count
-        begin += length
+    last = [max(1, length - 3) for length in lengths] if fewer else lengths
+    ends = [sum(lengths[: number + 1]) for number in range(len(lengths))]
+    asked = [at for end, count in zip(ends, last, strict=True) for at in range(end - count, end)]
+    how = {"last": last if fewer else None, "seen": seen}
+    found = attending(mine[0][:, :, asked], *mine[1:], lengths, masked, **how)
+    whole = torch.block_diag(
+        *(of_ways(length, own).float() for length, own in zip(lengths, ways, strict=True))
+    ).bool()
+    expected = F.scaled_dot_product_attention(*theirs, attn_mask=whole)[:, :, asked]
+    assert_same(found, expected, mine, theirs)
 
 
 def test_nan_in_one_sequence_stays_there() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,9 @@ import torch
 from deskhand_agent.models import fast, scoring
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.forward import Batch, collate
-from deskhand_agent.models.prompting import tokenise_prompt, tokenise_reply
+from deskhand_agent.models.prompting import encode_text, tokenise_prompt, tokenise_reply
 from deskhand_agent.models.scoring import reply_logits, score_turns
+from deskhand_agent.models.trees import grown
 from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
 from deskhand_sandbox.types import Image
 
@@ -57,14 +59,41 @@ def test_together_equals_alone(bundle: ModelBundle, turns: list[Turn], packed: b
         )
 
 
+def of_an_episode(bundle: ModelBundle, picture: Picture) -> list[Turn]:
+    """Three turns, each prompt all that was said before and another picture; and one from another episode."""
+    ids: tuple[int, ...] = ()
+    images: tuple[Image, ...] = ()
+    found: list[Turn] = []
+    for number, reply in ((1, "click(1)"), (2, "wait()"), (1, "")):
+        asked = turn(bundle, picture(number), "Click", reply)
+        ids, images = ids + asked.prompt_ids, images + asked.images
+        found.append(Turn(ids, asked.reply_ids, images))
+        ids += asked.reply_ids
+    first, second, _ = found
+    return [*found, Turn(second.prompt_ids, second.reply_ids, (first.images[0], picture(3)))]
+
+
+def of_a_group(bundle: ModelBundle, picture: Picture) -> list[Turn]:
+    """Replies to one prompt, one of them twice, and turns that see or are told something else."""
+    found = [turn(bundle, picture(1), "Click", reply) for reply in ("abc", "", "d", "abc")]
+    found[2:2] = [turn(bundle, picture(2), "Click", "click(1)"), turn(bundle, picture(1), "Press", "wait()")]
+    return found
+
+
 @pytest.mark.parametrize("fast_path", [True, False])
-def test_a_prompt_that_turns_have_in_common_is_computed_once_and_the_gradient_is_the_same(
-    bundle: ModelBundle, picture: Picture, monkeypatch: pytest.MonkeyPatch, fast_path: bool
+@pytest.mark.parametrize(("turns_of", "twice"), [(of_an_episode, 0), (of_a_group, 4)])
+def test_what_turns_begin_with_is_computed_once_and_the_gradient_is_the_same(
+    bundle: ModelBundle,
+    picture: Picture,
+    monkeypatch: pytest.MonkeyPatch,
+    turns_of: Callable[[ModelBundle, Picture], list[Turn]],
+    twice: int,
+    fast_path: bool,
 ) -> None:
+    """But for the few tokens that would not pay for a longer sequence."""
     monkeypatch.setattr(fast, "supports", lambda model: fast_path)
-    one, other = picture(1), picture(2)
-    turns = [turn(bundle, one, "Click", reply) for reply in ("abc", "", "d", "efg")]
-    turns[2:2] = [turn(bundle, other, "Click", "click(1)"), turn(bundle, one, "Press", "wait()")]
+    turns = turns_of(bundle, picture)
+    random.Random(0).shuffle(turns)
     computed: list[int] = []
 
     def counted(bundle: Any, sequences: Any, **how: Any) -> Batch:
@@ -82,23 +111,29 @@ def test_a_prompt_that_turns_have_in_common_is_computed_once_and_the_gradient_is
         grads = [p.grad.clone() for p in bundle.model.parameters() if p.grad is not None]
         found.append((scores.logprobs, scores.token_hidden, grads))
     torch.testing.assert_close(*found, rtol=1e-5, atol=1e-5)
-    assert computed[0] == computed[1] - 3 * len(turns[0].prompt_ids)
+    image_id = int(bundle.model.config.image_token_id)
+    begun: set[tuple[object, ...]] = set()
+    for each in turns:
+        shown = iter([i.digest for i in each.images for _ in range(_placeholders(bundle, i))])
+        path = [next(shown) if token == image_id else token for token in each.prompt_ids]
+        path += each.reply_ids[:-1]
+        begun |= {tuple(path[: end + 1]) for end in range(len(path))}
+    assert computed == [len(begun) + twice, sum(len(t.prompt_ids) + len(t.reply_ids) - 1 for t in turns)]
 
 
-def test_replies_longer_than_their_prompt_are_not_put_behind_one(
-    bundle: ModelBundle, picture: Picture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Attention grows with the square of what stands in one sequence."""
-    long = turn(bundle, picture(1), "Click", "x" * len(turn(bundle, picture(1), "Click", "").prompt_ids))
-    lengths: list[int] = []
+def _placeholders(bundle: ModelBundle, image: Image) -> int:
+    rows, columns = bundle.cache.grid(image)
+    return rows * columns // bundle.images.merge**2
 
-    def counted(bundle: Any, sequences: Any, **how: Any) -> Batch:
-        lengths.extend(len(sequence.ids) for sequence in sequences)
-        return collate(bundle, sequences, **how)
 
-    monkeypatch.setattr(scoring, "collate", counted)
-    score_turns(bundle, [long] * 3)
-    assert lengths == [len(long.prompt_ids) + len(long.reply_ids) - 1] * 3
+def test_turns_stay_apart_where_attention_would_cost_more_than_is_saved(bundle: ModelBundle) -> None:
+    """It grows with the square of what stands in one sequence."""
+
+    def turns_of(*texts: str) -> list[Turn]:
+        return [Turn(tuple(encode_text(bundle, text)), (bundle.end_id,), ()) for text in texts]
+
+    assert [len(tree.places) for tree in grown(bundle, turns_of("a", "abc", "abd"))] == [3]
+    assert [len(t.places) for t in grown(bundle, turns_of("a", "b" * 3000, "b" * 2000 + "c"))] == [1, 1, 1]
 
 
 def test_nan_at_padding_leaves_gradients_alone(bundle: ModelBundle, turns: list[Turn]) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from deskhand_trainer.actor_critic import ActorCritic, by_length, reply_mask
+from deskhand_trainer.actor_critic import ActorCritic, by_beginning, reply_mask
 from deskhand_trainer.base.optimizers import MOST_SKIPPED
 from deskhand_trainer.base.train import StageProgress
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint, take_up, take_up_moments
@@ -204,7 +204,7 @@ class _Training:
     def _parts(
         self, turns: Sequence[tuple[TrainingSample, float]]
     ) -> list[list[tuple[TrainingSample, float]]]:
-        order = by_length([sample for sample, _ in turns], range(len(turns)))
+        order = by_beginning([sample for sample, _ in turns], range(len(turns)))
         size = self.config.microbatch
         return [[turns[i] for i in order[at : at + size]] for at in range(0, len(order), size)]
 
