@@ -50,6 +50,9 @@ FIGURES: Mapping[Kind, tuple[str, str | None]] = {
     Kind.WRITE: ("write_told", None),
     Kind.CHANGE: ("what_changed", None),
     Kind.ACTION: ("which_action", None),
+    Kind.POINT_PLACED: ("point_placed", None),
+    Kind.READ_BOX: ("read_box", None),
+    Kind.COPY_INTO: ("copy_into_field", None),
 }
 
 

@@ -24,6 +24,7 @@ def test_a_fresh_model_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture
     found = json.loads((tmp_path / "results/base.json").read_text())["figures"]
     assert set(found) <= {name for name, _ in FIGURES.values()}
     assert {"point_unseen", "read_exact", "what_changed", "which_action"} <= set(found)
+    assert {"point_placed", "read_box"} <= set(found)
     assert "chance 0." in found["what_changed"]["note"]
     pointing = found["point_unseen"]
     assert pointing["low"] <= pointing["value"] <= pointing["high"]

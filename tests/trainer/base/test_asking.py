@@ -15,7 +15,7 @@ from deskhand_agent.models.vocabulary import CHARACTERS, LATIN
 from deskhand_sandbox.types import Answer, Click, TypeText
 from deskhand_trainer.base.asking import Asker, Encoded
 from deskhand_trainer.base.pages import SeenPage
-from deskhand_trainer.base.questions import Kind, ask
+from deskhand_trainer.base.questions import Kind, Question, ask
 
 
 def encoded(asker: Asker, page: SeenPage) -> Iterator[Encoded]:
@@ -89,6 +89,67 @@ def test_every_letter_is_looked_at_where_it_stands(bundle: ModelBundle, pages: l
         assert looked[y, x]
         assert looked.sum() <= opening.sum()
     assert any(looked.sum() < opening.sum() for looked in letters)
+
+
+def copying(page: SeenPage, text: str) -> Question:
+    """Into a field at the bottom, of a text at the top whose letters stand side by side."""
+    letters = tuple((4.0 + 8 * at, 4.0, 12.0 + 8 * at, 12.0) for at in range(len(text)))
+    return Question(
+        kind=Kind.COPY_INTO,
+        text="Copy the word at <point>9 9</point> into the first field.",
+        reply=Click(x=30, y=56),
+        target=(20.0, 50.0, 40.0, 62.0),
+        letters=letters,
+        then=TypeText(text=text),
+        copied=(4.0, 4.0, 60.0, 12.0),
+    )
+
+
+def test_a_copied_text_is_typed_behind_the_click(bundle: ModelBundle, pages: list[SeenPage]) -> None:
+    """Its digits are no coordinates, and while it is typed the eye is where it stands, not at the field."""
+    asker = Asker(bundle)
+    encoded = asker.encode(copying(pages[0], "40a"), (64, 64))
+    reply = parse_reply(decode_reply(bundle, encoded.answer)).actions
+    assert reply == (Click(x=32, y=56), TypeText(text="40a"))
+    batch = asker.batch([[encoded]], (64, 64))
+    _, places, at = batch.numbers
+    before = len(encoded.ids) - 1
+    assert at.tolist() == [30.0, 56.0]
+    assert (places - before).tolist() == [1, 3]
+    written = batch.words[2][batch.written].tolist()
+    assert [bundle.tokenizer.decode([each]) for each in written] == ["4", "0", "a"]
+    _, places, cover = batch.looks
+    looked = dict(zip((places - before).tolist(), cover.view(-1, 4, 4), strict=True))
+    assert sorted(looked) == [0, 1, 2, 3, 6, 7, 8, 9, 10, 11]
+    assert all(looked[place][3, 1:3].all() and looked[place].sum() == 2 for place in range(4))
+    for place in (6, 10, 11):
+        assert looked[place][0].all() and looked[place].sum() == 4
+    assert [looked[place].nonzero().tolist() for place in (7, 9)] == [[[0, 0]], [[0, 1]]]
+
+
+def test_a_copied_text_with_an_escaped_letter_is_looked_at_as_a_whole(
+    bundle: ModelBundle, pages: list[SeenPage]
+) -> None:
+    asker = Asker(bundle)
+    encoded = asker.encode(copying(pages[0], "it's"), (64, 64))
+    assert parse_reply(decode_reply(bundle, encoded.answer)).actions[1] == TypeText(text="it's")
+    _, places, cover = asker.batch([[encoded]], (64, 64)).looks
+    typed = cover[places - len(encoded.ids) + 1 > 5].view(-1, 4, 4)
+    assert len(typed) == len(("type", *"it\\'s", "closing", "end"))
+    assert all(each[0].all() for each in typed)
+
+
+def test_a_box_is_told_in_tokens_of_coordinates(bundle: ModelBundle, pages: list[SeenPage]) -> None:
+    asker = Asker(bundle)
+    question = ask(pages[0], Kind.READ_BOX, random.Random(0))
+    assert question is not None and question.target is not None
+    known = asker.encode(question, (64, 64))
+    numbers = [each for each in known.ids if each in asker.number_ids.tolist()]
+    assert [int(bundle.tokenizer.decode([each])) for each in numbers] == list(question.target)
+    batch = asker.batch([[known]], (64, 64))
+    assert len(question.letters) == len(question.written) == int(batch.written.sum())
+    assert not len(batch.numbers[0])
+    assert len(batch.looks[0]) == len(known.answer)
 
 
 def test_a_released_model_is_asked_nothing(bundle: ModelBundle, monkeypatch: pytest.MonkeyPatch) -> None:

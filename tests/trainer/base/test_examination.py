@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from deskhand_trainer.base.changes import SeenChange
 from deskhand_trainer.base.examination import examine
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.perception import Perception
-from deskhand_trainer.base.questions import Kind
+from deskhand_trainer.base.questions import Kind, Question
 
 KINDS = (Kind.POINT_NAMED, Kind.POINT_WORD, Kind.READ_AT)
 
@@ -53,6 +54,44 @@ def test_right_answers_count(
     monkeypatch.setattr(examination, "_replies", replies)
     marks = examine(tmp_path / "model", pages, kinds=KINDS)
     assert [marks[kind].rate.value for kind in KINDS] == [1.0, 1.0, 0.0]
+
+
+def test_kinds_that_came_later_leave_the_others_as_they_were(
+    bundle: ModelBundle,
+    pages: list[SeenPage],
+    changes: list[SeenChange],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The same questions side by side, so the same answers; what a kind asks depends on no other."""
+    save_bundle(bundle, tmp_path / "model")
+    first, second = pages[1].things
+    field = replace(first, role="field", box=(0.0, 0.0, 20.0, 12.0), point=(10, 6))
+    shown = [
+        *pages[:5],
+        replace(pages[1], things=(field, second), task_id="generated/press", content_top_px=0.0),
+    ]
+    chunks: list[list[Question]] = []
+
+    def replies(_bundle: Any, _processor: Any, _asker: Any, chunk: Any) -> list[str]:
+        chunks.append([question for _, question in chunk])
+        return [format_reply(None, question.actions) for _, question in chunk]
+
+    monkeypatch.setattr(examination, "_replies", replies)
+    before = tuple(kind for kind in Kind if kind not in examination.LATER_KINDS)
+    marks = examine(tmp_path / "model", shown, changes[:6], kinds=before, batch=4)
+    alone, chunks = chunks, []
+    more = examine(tmp_path / "model", shown, changes[:6], batch=4)
+    assert chunks[: len(alone)] == alone
+    assert {kind: mark for kind, mark in more.items() if kind in before} == marks
+    assert set(more) - set(marks) == set(examination.LATER_KINDS)
+    boxes = [question for chunk in chunks for question in chunk if question.kind is Kind.READ_BOX]
+    chunks = []
+    assert more[Kind.READ_BOX] == examine(tmp_path / "model", shown, kinds=(Kind.READ_BOX,))[Kind.READ_BOX]
+    assert [question for chunk in chunks for question in chunk] == boxes
+    assert all(mark.rate.value == 1.0 for mark in more.values())
+    assert more[Kind.COPY_INTO].rate.count == 1
+    assert more[Kind.COPY_INTO].chance == 0.5
 
 
 def test_no_model_is_said(pages: list[SeenPage], tmp_path: Path) -> None:

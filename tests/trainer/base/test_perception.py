@@ -15,6 +15,7 @@ from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
 from deskhand_sandbox.types import Image
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.perception import Perception
+from deskhand_trainer.base.questions import Kind, ask
 
 
 def test_packed_questions_equal_one_prompt_each(bundle: ModelBundle, pages: list[SeenPage]) -> None:
@@ -79,3 +80,22 @@ def test_an_answer_counts_only_when_all_of_it_is_right(bundle: ModelBundle, page
     harmed[rows[0], places[0]] = 0
     harmed[rows[0], places[0], (ids[0] + 1) % harmed.shape[-1]] = 1
     assert perception._answered(harmed, asked).count(0.0) == 1
+
+
+def test_a_copy_counts_when_click_and_text_are_right(bundle: ModelBundle, pages: list[SeenPage]) -> None:
+    perception = Perception(bundle)
+    first, second = pages[0].things
+    page = replace(pages[0], things=(replace(first, role="field", box=(0.0, 0.0, 20.0, 12.0)), second))
+    question = ask(page, Kind.COPY_INTO, random.Random(1))
+    assert question is not None
+    asked = perception.asker.batch([[perception.asker.encode(question, (64, 64))]], (64, 64))
+    truth = torch.nn.functional.one_hot(asked.ids.roll(-1, 1), len(bundle.tokenizer)).float()
+    bundle.model.lm_head = torch.nn.Identity()
+    assert perception._answered(truth, asked) == [1.0]
+    rows, places, _ = asked.words
+    letter, number = places[asked.written][0], asked.numbers[1][0]
+    for place, wrong in ((letter, asked.ids[0, letter]), (number, perception.asker.number_ids[-1])):
+        harmed = truth.clone()
+        harmed[rows[0], place] = 0
+        harmed[rows[0], place, wrong] = 1
+        assert perception._answered(harmed, asked) == [0.0]

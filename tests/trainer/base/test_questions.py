@@ -9,13 +9,19 @@ from dataclasses import replace
 
 import pytest
 
+from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.grammar import format_reply, parse_reply
 from deskhand_sandbox.types import Answer, Click, TypeText
 from deskhand_trainer.base.changes import SeenChange
-from deskhand_trainer.base.pages import SeenPage
+from deskhand_trainer.base.pages import SeenPage, within
 from deskhand_trainer.base.questions import LONGEST, PAGE_KINDS, Kind, Question, ask, ask_many, is_right
 
 pytestmark = pytest.mark.browser
+PLACES = (
+    "topmost", "lowest", "leftmost", "rightmost",
+    "top left", "top right", "bottom left", "bottom right", "middle",
+)  # fmt: skip
+READING = (Kind.READ_AT, Kind.READ_BOX, Kind.READ_THING, Kind.COPY)
 
 
 def asked(seen_pages: list[SeenPage], times: int = 4) -> list[tuple[SeenPage, Question]]:
@@ -70,11 +76,12 @@ def test_what_is_to_be_typed_stands_in_the_question(seen_pages: list[SeenPage]) 
 def test_what_is_read_is_written_there(seen_pages: list[SeenPage]) -> None:
     outside: set[object] = set()
     for page, question in asked(seen_pages):
-        if question.kind not in (Kind.READ_AT, Kind.READ_THING, Kind.COPY):
+        if question.kind not in (*READING, Kind.COPY_INTO):
             continue
-        assert question.target is not None
-        text = question.reply.text  # type: ignore[union-attr]
-        left, top, right, bottom = question.target
+        place = question.copied if question.kind is Kind.COPY_INTO else question.target
+        assert place is not None
+        text = question.written
+        left, top, right, bottom = place
         written = "".join(
             each.character
             for each in page.characters
@@ -82,7 +89,7 @@ def test_what_is_read_is_written_there(seen_pages: list[SeenPage]) -> None:
             and top - 1 <= (each.box[1] + each.box[3]) / 2 <= bottom + 1
         )
         if text.replace(" ", "").lower() not in written.lower():
-            outside.add(question.target)
+            outside.add(place)
         assert 0 < len(text) <= LONGEST
     assert len(outside) <= 2  # names that are wider than their buttons begin before them
 
@@ -133,13 +140,13 @@ def test_icons_drawn_with_characters_are_no_words(pages: list[SeenPage]) -> None
 def test_every_letter_of_what_is_read_has_its_place(seen_pages: list[SeenPage]) -> None:
     outside: set[object] = set()
     for page, question in asked(seen_pages):
-        if question.kind not in (Kind.READ_AT, Kind.READ_THING, Kind.COPY):
+        if question.kind not in (*READING, Kind.COPY_INTO):
             assert not question.letters or question.kind is Kind.VALUE
             continue
-        text = question.reply.text  # type: ignore[union-attr]
+        text = question.written
         shown = {each.box: each.character for each in page.characters}
         if not question.letters:
-            outside.add(question.target)
+            outside.add(question.copied or question.target)
             continue
         assert len(question.letters) == len(text)
         for place, letter in zip(question.letters, text, strict=True):
@@ -158,8 +165,8 @@ def test_where_more_is_written_than_is_asked_no_letter_has_a_place(pages: list[S
 
 def test_a_description_says_no_name_where_it_is_to_be_read(seen_pages: list[SeenPage]) -> None:
     for _, question in asked(seen_pages):
-        if question.kind in (Kind.READ_THING, Kind.COPY):
-            assert question.reply.text not in question.text  # type: ignore[union-attr]
+        if question.kind in (Kind.READ_THING, Kind.COPY, Kind.COPY_INTO):
+            assert question.written not in question.text
 
 
 def test_states_and_values_are_those_of_the_page(seen_pages: list[SeenPage]) -> None:
@@ -177,10 +184,94 @@ def test_states_and_values_are_those_of_the_page(seen_pages: list[SeenPage]) -> 
                 assert told in [thing.state for thing in things]
 
 
+def test_what_is_called_by_its_place_is_there_alone(seen_pages: list[SeenPage]) -> None:
+    words: Counter[str] = Counter()
+    for page, question in asked(seen_pages, 12):
+        if question.kind is not Kind.POINT_PLACED:
+            continue
+        (thing,) = (each for each in page.things if each.box == question.target)
+        others = [each.box for each in page.things if each.role.endswith(thing.role) and each is not thing]
+        left, top, right, bottom = thing.box
+        x, y = (left + right) / 2 / page.image.width_px, (top + bottom) / 2 / page.image.height_px
+        (place,) = (each for each in PLACES if each in question.text)
+        there = {
+            "topmost": all(each[1] >= bottom - 1 for each in others),
+            "lowest": all(each[3] <= top + 1 for each in others),
+            "leftmost": all(each[0] >= right - 1 for each in others),
+            "rightmost": all(each[2] <= left + 1 for each in others),
+            "top left": x < 0.34 and y < 0.34,
+            "top right": x > 0.66 and y < 0.34,
+            "bottom left": x < 0.34 and y > 0.66,
+            "bottom right": x > 0.66 and y > 0.66,
+            "middle": 0.33 < x < 0.67 and 0.33 < y < 0.67,
+        }
+        assert there[place] and f" {thing.role}" in question.text
+        words[place] += 1
+    assert len(words) >= 6
+
+
+def test_a_box_holds_what_is_to_be_read_and_no_other_letter(seen_pages: list[SeenPage]) -> None:
+    """As the model is told it; half of the boxes hold several words where a thing has several."""
+    several = 0
+    for page, question in asked(seen_pages):
+        if question.kind is not Kind.READ_BOX:
+            continue
+        points = re.findall(r"<point>(\d+) (\d+)</point>", question.text)
+        told = [int(each) for point in points for each in point]
+        assert len(told) == 4
+        frame = CoordinateSystem(kind="grid", step=4).frame((page.image.width_px, page.image.height_px))
+        box = (*frame.to_model((told[0], told[1])), *frame.to_model((told[2], told[3])))
+        assert box == tuple(told) == question.target
+        assert isinstance(question.reply, Answer)
+        inside = "".join(each.character for each in page.characters if within(each.box, box))
+        assert inside == question.reply.text.replace(" ", "")
+        several += " " in question.reply.text
+    assert several > 3
+
+
+def test_a_word_is_copied_into_an_empty_field(seen_pages: list[SeenPage]) -> None:
+    at_points = 0
+    for page, question in asked(seen_pages):
+        if question.kind is not Kind.COPY_INTO:
+            continue
+        (field,) = (each for each in page.things if each.box == question.target)
+        assert (field.role, field.value) == ("field", "")
+        click, typed = question.actions
+        assert isinstance(click, Click) and isinstance(typed, TypeText)
+        assert question.text.startswith("Copy ")
+        if told := re.findall(r"<point>(\d+) (\d+)</point>", question.text):
+            ((x, y),) = told
+            assert question.copied is not None
+            left, top, right, bottom = question.copied
+            assert left <= int(x) <= right and top <= int(y) <= bottom
+            at_points += 1
+        assert is_right(question, [click, typed])
+        assert is_right(question, [replace(click, x=round(field.box[0]) + 1), typed])
+        assert not is_right(question, [click])
+        assert not is_right(question, [typed])
+        assert not is_right(question, [typed, click])
+        assert not is_right(question, [click, typed, typed])
+        assert not is_right(question, [click, replace(typed, text=typed.text + "s")])
+        assert not is_right(question, [replace(click, y=round(field.box[3]) + 2), typed])
+    assert at_points > 3
+
+
+def test_fields_with_text_or_the_caret_are_not_copied_into(pages: list[SeenPage]) -> None:
+    words = pages[0].things
+    field = replace(words[1], role="field", box=(4.0, 2.0, 60.0, 12.0), point=(32, 7))
+    for each, told in [
+        (field, True),
+        (replace(field, value="red"), False),
+        (replace(field, state="focus"), False),
+    ]:
+        found = ask(replace(pages[0], things=(words[0], each)), Kind.COPY_INTO, random.Random(2))
+        assert (found is not None) == told
+
+
 def test_replies_are_the_agents_own(seen_pages: list[SeenPage]) -> None:
     for _, question in asked(seen_pages, times=1):
-        parsed = parse_reply(format_reply(None, (question.reply,)))
-        assert parsed.actions == (question.reply,)
+        parsed = parse_reply(format_reply(None, question.actions))
+        assert parsed.actions == question.actions
 
 
 def test_a_page_without_anything_is_asked_nothing(seen_pages: list[SeenPage]) -> None:

@@ -14,15 +14,17 @@ from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.prompting import encode_text, footer, message_header, tokenise_reply
 from deskhand_sandbox.tasks.layout import Box
 from deskhand_sandbox.types import Action, Click
-from deskhand_trainer.base.questions import Question
+from deskhand_trainer.base.kinds import Question
 
 _POINT = re.compile(r"<point>(\d+) (\d+)</point>")
 _OPENING = "click(point='<point>"
 _LOOKS_AFTER_OPENING = 3
 """Tokens of a click that are predicted while looking at the target: what opens it, x, the blank and y."""
 
-_AROUND_TEXT = 3
-"""Tokens of an answer that are not its text: what opens and what closes it, and the end."""
+_TYPING = "\ntype(content='"
+"""What stands between a click and what is typed after it."""
+_AFTER_TEXT = 2
+"""Tokens of an answer after its text: what closes it, and the end."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +36,9 @@ class Encoded:
     answer: tuple[int, ...]
     """Reply ids, end token included."""
     at: tuple[float, float] | None
-    """Middle of the target in pixels where the answer is a click."""
+    """Middle of the target in pixels where the answer is a click, or begins with one."""
+    text_at: int
+    """Place of the first token of what is said or typed, where there is such."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,21 +78,25 @@ class Asker:
         self.numbers_px = torch.tensor([float(n) for n in numbers])
         self._is_number = set(self.number_ids.tolist())
         self._opening = len(encode_text(bundle, _OPENING))
+        self._clicking = self._opening + _LOOKS_AFTER_OPENING
 
     def encode(self, question: Question, size_px: tuple[int, int]) -> Encoded:
         """A question about a picture of a size, its points rounded as the model's are."""
         frame = self._bundle.coordinates.frame(size_px)
-        reply, at = question.reply, None
+        reply, at, text_at = question.reply, None, 1
         if isinstance(reply, Click):
             assert question.target is not None
             at = _middle(question.target, size_px)
             x, y = frame.to_model((round(at[0]), round(at[1])))
             reply = replace(reply, x=x, y=y)
+        if question.then is not None:
+            text_at = len(encode_text(self._bundle, format_reply(None, (reply,)) + _TYPING))
         return Encoded(
             question=question,
             ids=(*encode_text(self._bundle, self.text(question, size_px) + "\n"), *self._turn),
-            answer=tokenise_reply(self._bundle, format_reply(None, (reply,))),
+            answer=tokenise_reply(self._bundle, format_reply(None, (reply, *question.actions[1:]))),
             at=at,
+            text_at=text_at,
         )
 
     def text(self, question: Question, size_px: tuple[int, int]) -> str:
@@ -138,36 +146,44 @@ class Asker:
                 cover[picture] = self._cover(box, picture_px)
                 return cover.flatten()
 
-            target = encoded.question.target
-            whole = None if target is None else covered(target)
-            text, letters = _text(encoded), self._letters(encoded)
-            for place, token in enumerate(encoded.answer):
-                clicked = encoded.at is not None
-                if clicked and token in self._is_number and place >= self._opening:
+            covers: dict[Box, Tensor] = {}
+            clicking = 0 if encoded.at is None else self._clicking
+            text_ends = len(encoded.answer) - _AFTER_TEXT if encoded.question.written else 0
+            looked_at = self._looked_at(encoded)
+            for place, (token, box) in enumerate(zip(encoded.answer, looked_at, strict=True)):
+                if token in self._is_number and self._opening <= place < clicking:
                     numbers.append((row, before + place, next(coordinates)))
                 else:
                     words.append((row, before + place, token))
-                    written.append(bool(text) and 0 < place <= len(encoded.answer) - _AROUND_TEXT)
-                if whole is not None and (not clicked or place < self._opening + _LOOKS_AFTER_OPENING):
+                    written.append(encoded.text_at <= place < text_ends)
+                if box is not None:
                     looks.append((row, before + place))
-                    seen.append(covered(letters[place]) if place in letters else whole)
-        covers = torch.stack(seen) if seen else torch.zeros(0, pictures * tokens, dtype=torch.bool)
+                    if box not in covers:
+                        covers[box] = covered(box)
+                    seen.append(covers[box])
+        looked = torch.stack(seen) if seen else torch.zeros(0, pictures * tokens, dtype=torch.bool)
         return AskedBatch(
             each=torch.tensor([len(page) for page in pages]),
             ids=ids,
             words=_columns(words, torch.long),
             written=torch.tensor(written),
             numbers=_columns(numbers, torch.float),
-            looks=(*_columns([(*look, 0) for look in looks], torch.long)[:2], covers),
+            looks=(*_columns([(*look, 0) for look in looks], torch.long)[:2], looked),
             asked=tuple(asked),
         )
 
-    def _letters(self, encoded: Encoded) -> dict[int, Box]:
-        """Of an answer written in letters, the places of the tokens that are one, and where each is seen."""
-        text, letters = _text(encoded), encoded.question.letters
-        if not letters or len(encoded.answer) != len(text) + _AROUND_TEXT:
-            return {}
-        return dict(enumerate(letters, start=1))
+    def _looked_at(self, encoded: Encoded) -> list[Box | None]:
+        """Where to look while each token of an answer is predicted; None: nowhere, or anywhere."""
+        question, length, at = encoded.question, len(encoded.answer), encoded.text_at
+        boxes: list[Box | None] = [question.target] * length
+        if encoded.at is not None:
+            boxes[self._clicking :] = [None] * (length - self._clicking)
+        if question.then is not None:
+            boxes[at - 1 :] = [question.copied] * (length - at + 1)
+        # where every letter is a token
+        if question.letters and length == at + len(question.letters) + _AFTER_TEXT:
+            boxes[at : at + len(question.letters)] = question.letters
+        return boxes
 
     def _cover(self, box: Box, picture_px: tuple[int, int]) -> Tensor:
         """bool [tokens]: the picture's tokens that the box touches."""
@@ -177,11 +193,6 @@ class Asker:
         cover = torch.zeros(rows, columns, dtype=torch.bool)
         cover[max(top, 0) : bottom + 1, max(left, 0) : right + 1] = True
         return cover.flatten()
-
-
-def _text(encoded: Encoded) -> str:
-    """What is said or typed."""
-    return getattr(encoded.question.reply, "text", "")
 
 
 def _middle(box: Box, size_px: tuple[int, int]) -> tuple[float, float]:

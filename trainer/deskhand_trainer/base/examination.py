@@ -8,7 +8,6 @@ patches, where the processor saved beside it stretches those that are none.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +32,9 @@ from deskhand_trainer.wilson import Rate, wilson
 
 LONGEST_REPLY = 48
 """Tokens."""
-
+LATER_KINDS = (Kind.POINT_PLACED, Kind.READ_BOX, Kind.COPY_INTO)
+"""Each has draws and batches of its own: what else is asked, and how it is answered, is what it was without
+them."""
 
 Asked: TypeAlias = tuple[SeenPage | SeenChange, Question]
 
@@ -46,7 +47,7 @@ class Mark:
     """Of right answers."""
     chance: float
     """Of who clicks a thing of the page drawn at random, or always gives the commonest answer, whichever is
-    right more often."""
+    right more often; where both are wanted, of who does both."""
 
 
 def examine(
@@ -83,13 +84,7 @@ def examine(
     processor: Any = AutoProcessor.from_pretrained(folder)
     processor.tokenizer.padding_side = "left"
     draw = random.Random(seed)
-    asked: list[Asked] = [
-        (page, question)
-        for kind in kinds
-        if kind in PAGE_KINDS
-        for page in sorted(pages, key=lambda page: page.image.width_px)
-        if (question := ask(page, kind, draw)) is not None
-    ]
+    asked = _asked(pages, [kind for kind in kinds if kind in PAGE_KINDS and kind not in LATER_KINDS], draw)
     asked += [
         (change, question)
         for kind in kinds
@@ -97,12 +92,17 @@ def examine(
         for change in sorted(changes, key=lambda change: change.after.image.width_px)
         if (question := ask_change(change, kind, draw)) is not None
     ]
+    later = [kind for kind in kinds if kind in LATER_KINDS]
+    groups = [asked, *(_asked(pages, [kind], random.Random(f"{seed}/{kind}")) for kind in later)]
+    asked = [each for group in groups for each in group]
+    chunks = [group[start : start + batch] for group in groups for start in range(0, len(group), batch)]
     right: dict[Kind, list[bool]] = {}
-    for start in range(0, len(asked), batch):
-        chunk = asked[start : start + batch]
+    done = 0
+    for chunk in chunks:
         for (_, question), reply in zip(chunk, _replies(bundle, processor, asker, chunk), strict=True):
             right.setdefault(question.kind, []).append(_right(question, reply))
-        progress(start + len(chunk), len(asked))
+        done += len(chunk)
+        progress(done, len(asked))
     return {
         kind: Mark(
             rate=wilson(sum(found), len(found)),
@@ -110,6 +110,15 @@ def examine(
         )
         for kind, found in right.items()
     }
+
+
+def _asked(pages: Sequence[SeenPage], kinds: Sequence[Kind], draw: random.Random) -> list[Asked]:
+    return [
+        (page, question)
+        for kind in kinds
+        for page in sorted(pages, key=lambda page: page.image.width_px)
+        if (question := ask(page, kind, draw)) is not None
+    ]
 
 
 def _replies(bundle: ModelBundle, processor: Any, asker: Asker, chunk: Sequence[Asked]) -> list[str]:
@@ -154,11 +163,11 @@ def _right(question: Question, reply: str) -> bool:
 
 
 def _chance(asked: Sequence[Asked]) -> float:
-    clicking, answers = 0.0, Counter[Action]()
+    rights: dict[Action | None, float] = {}
     for shown, question in asked:
-        if isinstance(question.reply, Click):
+        told, right = question.reply, 1.0
+        if isinstance(told, Click):
             page = shown if isinstance(shown, SeenPage) else shown.before
-            clicking += 1 / max(1, len(page.things))
-        else:
-            answers[question.reply] += 1
-    return max([clicking, *answers.values()]) / len(asked)
+            told, right = question.then, 1 / max(1, len(page.things))
+        rights[told] = rights.get(told, 0.0) + right
+    return max(rights.values()) / len(asked)

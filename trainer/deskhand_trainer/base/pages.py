@@ -59,6 +59,11 @@ class SeenPage:
         """Whether it is known what is on it; of episodes only pictures are kept."""
         return bool(self.things or self.characters)
 
+    @property
+    def complete(self) -> bool:
+        """Whether `things` are all whose middle is seen; on other pages they have names of their own."""
+        return _is_generated(self.task_id)
+
     def words(self) -> tuple[list[Word], list[int]]:
         """See `_words`: found once, for many questions are about them."""
         return self._words
@@ -106,7 +111,7 @@ class SeenPage:
         A blank is where the next letter is. None at all where something else, or more, is written there.
         """
         words, _ = self.words()
-        inside = [word for word in words if _within(word.box, box)]
+        inside = [word for word in words if within(word.box, box)]
         if " ".join(word.text for word in inside) != text:
             return ()
         first, *others = ([*word.letters] for word in inside)
@@ -139,15 +144,24 @@ async def seen(sandbox: Sandbox, task: Task, image: Image) -> SeenPage:
         InfrastructureError: the computer failed.
     """
     layout = await page_layout(sandbox)
-    generated = task.id.startswith(f"{FAMILY}/")
     return SeenPage(
         task_id=task.id,
         seed=task.seed,
         image=image,
-        things=await things(sandbox) if generated else _things(layout),
+        things=await things(sandbox) if _is_generated(task.id) else _things(layout),
         characters=layout.characters,
         content_top_px=_content_top_px(layout),
     )
+
+
+def within(inner: Box, outer: Box) -> bool:
+    """Whether the middle of one box is in the other."""
+    x, y = (inner[0] + inner[2]) / 2, (inner[1] + inner[3]) / 2
+    return outer[0] <= x <= outer[2] and outer[1] <= y <= outer[3]
+
+
+def _is_generated(task_id: str) -> bool:
+    return task_id.startswith(f"{FAMILY}/")
 
 
 def _things(layout: PageLayout) -> tuple[Thing, ...]:
@@ -205,11 +219,6 @@ def _inside(layout: PageLayout, root: int | None) -> set[int]:
         if element.parent in found:
             found.add(index)
     return found
-
-
-def _within(inner: Box, outer: Box) -> bool:
-    x, y = (inner[0] + inner[2]) / 2, (inner[1] + inner[3]) / 2
-    return outer[0] <= x <= outer[2] and outer[1] <= y <= outer[3]
 
 
 def _around(one: Box, other: Box) -> Box:

@@ -9,59 +9,20 @@ from __future__ import annotations
 import random
 import string
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
 
 from deskhand_sandbox.tasks.generated import Thing
 from deskhand_sandbox.tasks.layout import Box
-from deskhand_sandbox.types import Action, Answer, Click, TypeText
+from deskhand_sandbox.types import Answer, Click, TypeText
+from deskhand_trainer.base.kinds import Kind as Kind
+from deskhand_trainer.base.kinds import Question as Question
+from deskhand_trainer.base.kinds import is_right as is_right
 from deskhand_trainer.base.pages import SeenPage, Word
+from deskhand_trainer.base.places import box_around, placed
 
-
-class Kind(StrEnum):
-    """What a question asks of a model."""
-
-    POINT_NAMED = "point_named"
-    """Click what is called so."""
-    POINT_DESCRIBED = "point_described"
-    """Click what is of a colour, a number among its like, or beside something."""
-    POINT_WORD = "point_word"
-    """Click a word."""
-    READ_AT = "read_at"
-    """Say the word at a point."""
-    READ_THING = "read_thing"
-    """Say what is written on a thing that is described otherwise."""
-    VALUE = "value"
-    """Say what a field, slider, list box, … holds."""
-    STATE = "state"
-    """Say whether something is on, open, or selected."""
-    COPY = "copy"
-    """Type what is written somewhere."""
-    WRITE = "write"
-    """Type what the question says, as it stands there or in other letters."""
-    CHANGE = "change"
-    """Say what changed between two pictures."""
-    ACTION = "action"
-    """Do what led from one picture to the next."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
-    """One question about one page, or about two pictures of it."""
-
-    kind: Kind
-    text: str
-    """With `<point>x y</point>` in pixels of the screenshot where it asks about a point."""
-    reply: Action
-    """The right answer; a click counts anywhere in `target`."""
-    target: Box | None
-    """Where the answer is to be seen; None where it is not on the page."""
-    letters: tuple[Box, ...] = ()
-    """Where each character of a written answer is to be seen, where that is known."""
-    before: bool = False
-    """The target is in the first of two pictures; all others are in the last."""
-
+Found = TypeVar("Found")
 
 NAMED = ("text", "role")
 """Kinds of description that say a name."""
@@ -82,6 +43,9 @@ SHARES: Mapping[Kind, float] = {
     Kind.STATE: 0.1,
     Kind.COPY: 0.05,
     Kind.WRITE: 0.06,
+    Kind.POINT_PLACED: 0.05,
+    Kind.READ_BOX: 0.05,
+    Kind.COPY_INTO: 0.04,
 }
 """How often each kind is asked; reading is learned last."""
 ALWAYS = (Kind.POINT_NAMED, Kind.POINT_WORD, Kind.READ_AT)
@@ -90,11 +54,13 @@ ALWAYS = (Kind.POINT_NAMED, Kind.POINT_WORD, Kind.READ_AT)
 _POINT = ("Click {}.", "Click on {}.", "Press {}.", "Point at {}.", "Where is {}?")
 _WORD = ('"{}"', 'the word "{}"')
 _READ_AT = ("What is written at {}?", "Read the word at {}.", "Which word is at {}?")
+_READ_BOX = ("What is written in {}?", "Read the text in {}.")
 _READ_THING = ("What does {} say?", "Read {}.", "What is written on {}?")
 _VALUE = ("What is the value of {}?", "What does {} hold?")
 _STATE = ("What is the state of {}?", "Which state is {} in?")
 _YES_NO = ("Is {} {}?",)
 _COPY = ("Type what {} says.", "Type the text of {}.")
+_COPY_INTO = ("Copy {} into {}.", "Copy {} to {}.")
 _WRITE = ('Type "{}".', 'Enter "{}".', 'Write "{}" into the field.', 'Type the text "{}" and nothing else.')
 _WRITE_AS: Mapping[str, Callable[[str], str]] = {
     'Type "{}" in upper case letters.': str.upper,
@@ -141,23 +107,29 @@ def ask_many(page: SeenPage, count: int, draw: random.Random) -> list[Question]:
     return found
 
 
-def is_right(question: Question, actions: Sequence[Action]) -> bool:
-    """Whether a reply answers a question: one action, its click inside the target, its text to the letter."""
-    if len(actions) != 1:
-        return False
-    reply = actions[0]
-    if isinstance(question.reply, Click):
-        assert question.target is not None
-        left, top, right, bottom = question.target
-        if not isinstance(reply, Click) or replace(question.reply, x=reply.x, y=reply.y) != reply:
-            return False
-        return left <= reply.x <= right and top <= reply.y <= bottom
-    return reply == question.reply
-
-
 def value_is_seen(page: SeenPage, thing: Thing) -> bool:
     """Whether what a thing holds is written on the page; a progress bar's is drawn."""
     return thing.role == "progress bar" or page.shows(thing.value)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Written:
+    """Something that is written on a page."""
+
+    words: str
+    """For what it is, or for where."""
+    text: str
+    box: Box
+    letters: tuple[Box, ...]
+
+    def asked(self, kind: Kind, forms: tuple[str, ...], draw: random.Random) -> Question:
+        return Question(
+            kind=kind,
+            text=draw.choice(forms).format(self.words),
+            reply=TypeText(text=self.text) if kind is Kind.COPY else Answer(text=self.text),
+            target=self.box,
+            letters=self.letters,
+        )
 
 
 def _described(thing: Thing, draw: random.Random, *, named: bool | None = None) -> str | None:
@@ -166,11 +138,11 @@ def _described(thing: Thing, draw: random.Random, *, named: bool | None = None) 
     return draw.choice(fitting) if fitting else None
 
 
-def _first(page: SeenPage, draw: random.Random, ask: Callable[[Thing], Question | None]) -> Question | None:
+def _first(page: SeenPage, draw: random.Random, ask: Callable[[Thing], Found | None]) -> Found | None:
     """What is asked of the first thing, in an order drawn at random, that can be asked."""
     below = [thing for thing in page.things if thing.box[3] > page.content_top_px]
     order = draw.sample(below, len(below))
-    return next((question for thing in order if (question := ask(thing)) is not None), None)
+    return next((found for thing in order if (found := ask(thing)) is not None), None)
 
 
 def _pointing(page: SeenPage, draw: random.Random, *, named: bool) -> Question | None:
@@ -178,15 +150,25 @@ def _pointing(page: SeenPage, draw: random.Random, *, named: bool) -> Question |
         words = _described(thing, draw, named=named)
         if words is None:
             return None
-        x, y = thing.point
-        return Question(
-            kind=Kind.POINT_NAMED if named else Kind.POINT_DESCRIBED,
-            text=draw.choice(_POINT).format(words),
-            reply=Click(x=x, y=y),
-            target=thing.box,
-        )
+        return _clicking(Kind.POINT_NAMED if named else Kind.POINT_DESCRIBED, thing, words, draw)
 
     return _first(page, draw, asked)
+
+
+def _clicking(kind: Kind, thing: Thing, words: str, draw: random.Random) -> Question:
+    x, y = thing.point
+    return Question(
+        kind=kind, text=draw.choice(_POINT).format(words), reply=Click(x=x, y=y), target=thing.box
+    )
+
+
+def _point_placed(page: SeenPage, draw: random.Random) -> Question | None:
+    """By places on pages alone of which everything is known: the topmost of some may not be that of all."""
+    roles = sorted({thing.role for thing in page.things}) if page.complete else []
+    for role in draw.sample(roles, len(roles)):
+        if found := placed(page, role):
+            return _clicking(Kind.POINT_PLACED, *draw.choice(found), draw)
+    return None
 
 
 def _words(page: SeenPage) -> list[Word]:
@@ -214,41 +196,92 @@ def _point_word(page: SeenPage, draw: random.Random) -> Question | None:
     )
 
 
-def _read_at(page: SeenPage, draw: random.Random) -> Question | None:
+def _word_at(page: SeenPage, draw: random.Random) -> _Written | None:
     words = _words(page)
     if not words:
         return None
     word = draw.choice(words)
     left, top, right, bottom = word.box
     x, y = round(left + (right - left) * draw.uniform(0.2, 0.8)), round((top + bottom) / 2)
-    return Question(
-        kind=Kind.READ_AT,
-        text=draw.choice(_READ_AT).format(f"<point>{x} {y}</point>"),
-        reply=Answer(text=word.text),
-        target=word.box,
-        letters=word.letters,
-    )
+    return _Written(words=f"<point>{x} {y}</point>", text=word.text, box=word.box, letters=word.letters)
+
+
+def _read_at(page: SeenPage, draw: random.Random) -> Question | None:
+    found = _word_at(page, draw)
+    return None if found is None else found.asked(Kind.READ_AT, _READ_AT, draw)
+
+
+def _on_thing(page: SeenPage, draw: random.Random) -> _Written | None:
+    def written(thing: Thing) -> _Written | None:
+        words = _described(thing, draw, named=False) if thing.role in WRITTEN_ON else None
+        if words is None or not _can_be_said(thing.name) or not page.shows(thing.name):
+            return None
+        letters = page.letters(thing.name, thing.box)
+        return _Written(words=words, text=thing.name, box=thing.box, letters=letters)
+
+    return _first(page, draw, written)
 
 
 def _read_thing(page: SeenPage, draw: random.Random) -> Question | None:
-    return _first(page, draw, lambda thing: _reading(page, thing, draw))
-
-
-def _reading(page: SeenPage, thing: Thing, draw: random.Random, *, copied: bool = False) -> Question | None:
-    words = _described(thing, draw, named=False) if thing.role in WRITTEN_ON else None
-    if words is None or not _can_be_said(thing.name) or not page.shows(thing.name):
-        return None
-    return Question(
-        kind=Kind.COPY if copied else Kind.READ_THING,
-        text=draw.choice(_COPY if copied else _READ_THING).format(words),
-        reply=TypeText(text=thing.name) if copied else Answer(text=thing.name),
-        target=thing.box,
-        letters=page.letters(thing.name, thing.box),
-    )
+    found = _on_thing(page, draw)
+    return None if found is None else found.asked(Kind.READ_THING, _READ_THING, draw)
 
 
 def _copy(page: SeenPage, draw: random.Random) -> Question | None:
-    return _first(page, draw, lambda thing: _reading(page, thing, draw, copied=True))
+    found = _on_thing(page, draw)
+    return None if found is None else found.asked(Kind.COPY, _COPY, draw)
+
+
+def _read_box(page: SeenPage, draw: random.Random) -> Question | None:
+    """Of several words on one thing as often as of one word alone, where there are such."""
+
+    def several(thing: Thing) -> _Written | None:
+        told = thing.role in WRITTEN_ON and " " in thing.name and _can_be_said(thing.name)
+        return _in_box(page, thing.name, page.letters(thing.name, thing.box)) if told else None
+
+    found = _first(page, draw, several) if draw.random() < 0.5 else None
+    if found is None:
+        words = _words(page)
+        tried = (_in_box(page, word.text, word.letters) for word in draw.sample(words, len(words)))
+        found = next((each for each in tried if each is not None), None)
+    return None if found is None else found.asked(Kind.READ_BOX, _READ_BOX, draw)
+
+
+def _in_box(page: SeenPage, text: str, letters: tuple[Box, ...]) -> _Written | None:
+    """In a box from point to point, as the grammar has it: a coordinate is one token in a point alone."""
+    box = box_around(page, letters) if letters else None
+    if box is None:
+        return None
+    left, top, right, bottom = box
+    words = f"the box from <point>{left} {top}</point> to <point>{right} {bottom}</point>"
+    return _Written(words=words, text=text, box=(left, top, right, bottom), letters=letters)
+
+
+def _copy_into(page: SeenPage, draw: random.Random) -> Question | None:
+    """Into fields that hold nothing and have no caret: after a click what is typed is all they hold."""
+
+    def asked(field: Thing) -> Question | None:
+        empty = field.role == "field" and not field.value and not field.state
+        words = _described(field, draw) if empty else None
+        if words is None:
+            return None
+        by_point = draw.random() < 0.5
+        source = _word_at(page, draw) if by_point else _on_thing(page, draw)
+        if source is None or source.text in words:
+            return None
+        what = f"the word at {source.words}" if by_point else f"what {source.words} says"
+        x, y = field.point
+        return Question(
+            kind=Kind.COPY_INTO,
+            text=draw.choice(_COPY_INTO).format(what, words),
+            reply=Click(x=x, y=y),
+            target=field.box,
+            letters=source.letters,
+            then=TypeText(text=source.text),
+            copied=source.box,
+        )
+
+    return _first(page, draw, asked)
 
 
 def _write(page: SeenPage, draw: random.Random) -> Question | None:
@@ -321,6 +354,9 @@ _ASKERS: Mapping[Kind, Callable[[SeenPage, random.Random], Question | None]] = {
     Kind.STATE: _state,
     Kind.COPY: _copy,
     Kind.WRITE: _write,
+    Kind.POINT_PLACED: _point_placed,
+    Kind.READ_BOX: _read_box,
+    Kind.COPY_INTO: _copy_into,
 }
 PAGE_KINDS = tuple(_ASKERS)
 """Kinds that one picture is enough for."""
