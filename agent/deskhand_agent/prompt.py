@@ -160,6 +160,15 @@ def reply_of(step: Step, coordinates: Frames, *, form: Format | None = None, tho
     return said if form is None else form.reply(step, said)
 
 
+def told_by(observation: Observation, memory: WindowMemory, coordinates: Frames) -> str:
+    """What a screen says in words to a model of this memory; nothing where it is shown a picture alone."""
+    return _user("", observation, memory, coordinates, _whole).text
+
+
+def _whole(text: str, _: Callable[[str, int], str] = clipped, /) -> str:
+    return text
+
+
 def _within(
     room: int, lines: Sequence[str], messages: Callable[[Sequence[str], Clip], list[PromptMessage]]
 ) -> list[PromptMessage]:

@@ -208,6 +208,51 @@ def test_more_demonstrations_are_taken_of_hard_tasks(tmp_path: Path) -> None:
     assert found["metrics"]["demonstrations"] == len(asyncio.run(learned_from(tmp_path, found))) == 4
 
 
+def test_early_experience_is_learned_beside_demonstrations(tmp_path: Path) -> None:
+    """Of the store's episodes of the tasks, failures too; that there is none is said by name."""
+
+    async def idle() -> list[str]:
+        class Idle:
+            id = "idle"
+
+            async def act(self, context: Context) -> Decision:
+                action = Finish(text="") if context.steps else Wait(seconds=0.01)
+                return Decision(actions=(action,), text=format_reply(None, [action]))
+
+        urls = f"sqlite+aiosqlite:///{tmp_path}/store.db", f"file://{tmp_path}/blobs"
+        async with (
+            await Store.open(*urls) as store,
+            SandboxManager({"fake": PoolSettings(max_sandboxes=1)}) as source,
+        ):
+            jobs = [
+                Job(task=make_task(TASK, seed), split=split)
+                for split in (Split.TRAIN, Split.TEST)
+                for seed in seeds(TASK, split, 3)
+            ]
+            await run_episodes(jobs, source=source, policy=Idle(), sink=store)
+            return [*await store.trajectory_ids(TrajectoryFilter(split=Split.TEST))]
+
+    def learned(**more: Any) -> Path:
+        told = {"tasks": [TASK], "perception_tasks": [], "cloning_epochs": 1, **more}
+        folder = make_run(tmp_path, "sft", told)
+        _guarded(RunFolder(folder))
+        return folder.rename(tmp_path / f"sft-{len(list(tmp_path.iterdir()))}")
+
+    made = make_run(tmp_path, "collect", {"tasks": [TASK], "episodes_per_task": 3})
+    assert _guarded(RunFolder(made)) == FINISHED
+    made.rename(tmp_path / "collected")
+    refused = json.loads((learned(reflections=9) / "error.json").read_text())
+    assert "field 'reflections': the store holds no early experience of fake/press-button" in str(refused)
+    tests = asyncio.run(idle())
+    found = json.loads((learned(next_states=9, reflections=9) / "result.json").read_text())
+    metrics, named = found["metrics"], asyncio.run(learned_from(tmp_path, found))
+    assert (metrics["reflections"], metrics["experience_left_out"]) == (6, 0)
+    assert metrics["next_states"] >= 3 and metrics["reflections/loss"] > 0
+    assert len(named) == 6 and len(tests) == 3 and not {*named} & {*tests}
+    off = json.loads((learned() / "result.json").read_text())["metrics"]
+    assert "next_states" not in off and "experience_left_out" not in off
+
+
 def test_demonstrations_are_imitated_between_questions(tmp_path: Path) -> None:
     told = {
         "model": {"vision_width": 32, "vision_depth": 1, "text_width": 32, "text_depth": 1, "text_mlp": 32},

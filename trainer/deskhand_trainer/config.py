@@ -101,7 +101,7 @@ class PpoConfig:
     """ω of advantage "step_episode": what an episode counts beside its turns (UI-S1)."""
     clip_low: float = field(default=0.2, metadata=bounds(0, 1))
     clip_high: float = field(default=0.28, metadata=bounds(0, 10))
-    """ε of whichever `ratio` it is, and no ε follows it: set them with it (st-ppo: .2 and .2)."""
+    """ε of whichever `ratio` it is. A geometric one wants its own (GSPO: 3e-4, 4e-4; st-ppo: .2, .2)."""
     dual_clip: float | None = field(default=None, metadata=bounds(1.0001))
     """What is bad counts no more than so many times (c of dual-clip PPO); None: however much."""
     scale_by_clipping_bias: bool = False

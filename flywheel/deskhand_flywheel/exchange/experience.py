@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -23,7 +23,7 @@ from typing import TextIO
 
 from deskhand_agent.episode import told_again
 from deskhand_agent.grammar import write_action
-from deskhand_agent.types import Trajectory
+from deskhand_agent.types import Step, Trajectory
 from deskhand_flywheel.exchange.pictures import data_of, file_name, screens_of
 from deskhand_flywheel.exchange.types import Add, Format, Recorded
 from deskhand_sandbox.types import Image, JsonValue
@@ -53,14 +53,23 @@ class _Episode:
     turns: tuple[Turn, ...]
 
 
-def turns_of(trajectory: Trajectory) -> tuple[Turn, ...]:
-    """Its turns that did something, in order."""
+def in_pixels(step: Step) -> str:
+    """What a turn did, in pixels of its screen."""
+    return "\n".join(map(write_action, step.decision.actions))
+
+
+def turns_of(trajectory: Trajectory, written: Callable[[Step], str] = in_pixels) -> tuple[Turn, ...]:
+    """Its turns that did something, in order.
+
+    Args:
+        written: what such a turn did.
+    """
     steps, screens = trajectory.steps, screens_of(trajectory)
     return tuple(
         Turn(
             trajectory_id=trajectory.id,
             index=step.index,
-            action="\n".join(map(write_action, step.decision.actions)),
+            action=written(step),
             refused=step.action_error,
             before=file_name(step.observation.screenshot),
             after=None if after is None or told_again(step) else file_name(after),
@@ -93,15 +102,48 @@ def reflections(
             yield better, turn
 
 
+def came_of(turn: Turn) -> str:
+    """In words, what it did; its action is the subject."""
+    if turn.refused is not None:
+        return f"is refused: {turn.refused}"
+    if turn.after == turn.before:
+        return "changes nothing on this screen"
+    return "leads to another screen"
+
+
 def why(better: Turn, worse: Turn) -> str:
     """In words, what speaks for one action and against the other."""
-    if worse.refused is not None:
-        against = f"is refused: {worse.refused}"
-    elif worse.after == worse.before:
-        against = "changes nothing on this screen"
-    else:
-        against = "leads to another screen, from which the task was not done"
+    led_away = worse.refused is None and worse.after != worse.before
+    against = came_of(worse) + (", from which the task was not done" if led_away else "")
     return f"{worse.action} {against}. {better.action} is on the way on which the task was done."
+
+
+class Comparison:
+    """Episodes of each start: what failed is held against what succeeded once all are there."""
+
+    def __init__(self) -> None:
+        self._episodes: defaultdict[tuple[str, int, str], list[_Episode]] = defaultdict(list)
+
+    def add(self, trajectory: Trajectory, turns: Sequence[Turn]) -> None:
+        """One with its turns; without a verdict it shows nothing here."""
+        start, end = trajectory.start, trajectory.end
+        if end is None or end.outcome is None:
+            return
+        began = max((step.index + 1 for step in trajectory.steps if told_again(step)), default=0)
+        before, last = (tuple(t for t in turns if (t.index < began) is each) for each in (True, False))
+        self._episodes[start.task.id, start.task.seed, start.instruction] += [
+            _Episode(succeeded=False, turns=before),
+            _Episode(succeeded=end.outcome.success, turns=last),
+        ]
+
+    def reflections(self) -> Iterator[tuple[str, str, Turn, Turn]]:
+        """Id of the task, instruction, and as `reflections`, each once for a start."""
+        for (task_id, _, instruction), episodes in self._episodes.items():
+            told: set[tuple[str, str, str]] = set()
+            for good in (each for each in episodes if each.succeeded):
+                for bad in (each for each in episodes if not each.succeeded):
+                    for better, worse in reflections(good.turns, bad.turns, told):
+                        yield task_id, instruction, better, worse
 
 
 @contextmanager
@@ -122,12 +164,11 @@ class _Experience:
     def __init__(self, images: Path, next_states: TextIO, reflected: TextIO) -> None:
         self._images, self._next_states, self._reflected = images, next_states, reflected
         self._known: set[str] = set()
-        self._episodes: defaultdict[tuple[str, int, str], list[_Episode]] = defaultdict(list)
+        self._comparison = Comparison()
 
     def add(self, recorded: Recorded) -> None:
         trajectory = recorded.trajectory
-        start, end = trajectory.start, trajectory.end
-        turns = turns_of(trajectory)
+        start, turns = trajectory.start, turns_of(trajectory)
         for screen in screens_of(trajectory):
             self._keep(screen)
         common: dict[str, JsonValue] = {"task_id": start.task.id, "instruction": start.instruction}
@@ -146,36 +187,26 @@ class _Experience:
                         "changed": turn.after != turn.before,
                     },
                 )
-        if end is not None and end.outcome is not None:
-            began = max((step.index + 1 for step in trajectory.steps if told_again(step)), default=0)
-            before, last = (tuple(t for t in turns if (t.index < began) is each) for each in (True, False))
-            self._episodes[start.task.id, start.task.seed, start.instruction] += [
-                _Episode(succeeded=False, turns=before),
-                _Episode(succeeded=end.outcome.success, turns=last),
-            ]
+        self._comparison.add(trajectory, turns)
 
     def reflect(self) -> None:
-        for (task_id, _, instruction), episodes in self._episodes.items():
-            told: set[tuple[str, str, str]] = set()
-            for good in (each for each in episodes if each.succeeded):
-                for bad in (each for each in episodes if not each.succeeded):
-                    for better, worse in reflections(good.turns, bad.turns, told):
-                        _line(
-                            self._reflected,
-                            {
-                                "task_id": task_id,
-                                "instruction": instruction,
-                                "image": f"{IMAGES}/{better.before}",
-                                "thought": why(better, worse),
-                                "action": better.action,
-                                "trajectory_id": better.trajectory_id,
-                                "step": better.index,
-                                "rejected": worse.action,
-                                "rejected_trajectory_id": worse.trajectory_id,
-                                "rejected_step": worse.index,
-                                "rejected_image": f"{IMAGES}/{worse.after}",
-                            },
-                        )
+        for task_id, instruction, better, worse in self._comparison.reflections():
+            _line(
+                self._reflected,
+                {
+                    "task_id": task_id,
+                    "instruction": instruction,
+                    "image": f"{IMAGES}/{better.before}",
+                    "thought": why(better, worse),
+                    "action": better.action,
+                    "trajectory_id": better.trajectory_id,
+                    "step": better.index,
+                    "rejected": worse.action,
+                    "rejected_trajectory_id": worse.trajectory_id,
+                    "rejected_step": worse.index,
+                    "rejected_image": f"{IMAGES}/{worse.after}",
+                },
+            )
 
     def _keep(self, image: Image) -> None:
         if image.digest not in self._known:

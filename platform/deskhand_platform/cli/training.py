@@ -21,7 +21,7 @@ from deskhand_platform.cli.foreground import run_in_foreground
 from deskhand_platform.cli.opening import opened_store
 from deskhand_platform.cli.settings_yaml import read_yaml
 from deskhand_platform.errors import InvalidField, NotFound, RoundFailed, WrongState
-from deskhand_platform.rounds.config import check_phase, merge
+from deskhand_platform.rounds.config import check_asked, merge
 from deskhand_platform.rounds.runs import read_error, read_result, write_spec
 from deskhand_platform.settings import load_settings
 from deskhand_sandbox import logs
@@ -109,7 +109,7 @@ def _run(
     processes: int = 1,
 ) -> None:
     settings = load_settings()
-    checked = check_phase(str(kind), values)
+    checked = check_asked(str(kind), values)
     if dataset is not None:
         _refuse_dataset_unread(kind, checked)
     if name is not None and (Path(name).name != name or name == ".."):

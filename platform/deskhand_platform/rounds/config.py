@@ -122,7 +122,7 @@ def check_runs(config: RoundConfig) -> None:
     for name in RUN_FIELDS:
         values = getattr(config, name)
         if values is not None:
-            check_phase(name, values)
+            check_asked(name, values)
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,6 +183,24 @@ def check_phase(name: str, values: Config) -> Any:
         return parse_config(run_record(name), values, path=f"{name}.")
     except ConfigError as error:
         raise InvalidField(error.field or name, str(error)) from error
+
+
+def check_asked(name: str, values: Config) -> Any:
+    """As `check_phase`, of what is asked for now; what has begun goes on as it is.
+
+    Raises:
+        InvalidField: as `check_phase`, or ε of PPO are left to a ratio that they are not for.
+    """
+    from deskhand_trainer.clip_config import refuse_borrowed_clip
+    from deskhand_trainer.errors import ConfigError
+
+    told = check_phase(name, values)
+    if name == RunKind.PPO:
+        try:
+            refuse_borrowed_clip(values, path="ppo.")
+        except ConfigError as error:
+            raise InvalidField(error.field, str(error)) from error
+    return told
 
 
 def run_record(name: str) -> type[Any]:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from deskhand_platform.cli import training
 from deskhand_platform.rounds.runs import read_result
 from deskhand_sandbox.manager.lending import read_lending
 from deskhand_trainer.presets import method, method_names
+from deskhand_trainer.run import config_of
 from deskhand_trainer.run_folder import RunFolder, hold, read_state
 from deskhand_trainer.runs import RunResult
 
@@ -103,6 +105,23 @@ def test_every_kind_of_run_takes_its_presets(train: Train, run: RunFolder, prese
     train(found.kind, "--preset", preset, "--set", "seed=5")
     assert run.spec().kind == found.kind
     assert run.spec().config == {**found.config, "seed": 5}
+
+
+@pytest.mark.parametrize(("preset", "lacks"), [("grpo", "clip_low"), ("dart", "clip_low"), ("st-ppo", None)])
+def test_a_geometric_ratio_does_not_borrow_the_clip_of_another(
+    train: Train, run: RunFolder, preset: str, lacks: str | None
+) -> None:
+    """A run begun before that was known reads as it did."""
+    asked = "ppo", "--preset", preset, "--set", "ratio=turn_geometric"
+    said = train(*asked)
+    assert run.path.exists() == (lacks is None)
+    if lacks is not None:
+        assert f"{lacks}: the ε where none is named are for ratios of tokens" in " ".join(said.split())
+        train(*asked, "--set", "clip_low=0.0003", "--set", "clip_high=0.0004")
+    told = config_of(run.spec())
+    assert (told.clip_low, told.clip_high) == ((0.2, 0.2) if lacks is None else (0.0003, 0.0004))
+    before = replace(run.spec(), config={"ratio": "turn_geometric"})
+    assert config_of(before).clip_high == 0.28
 
 
 def test_every_method_is_listed_with_its_sentence_and_its_paper(deskhand: Any) -> None:

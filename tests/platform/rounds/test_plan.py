@@ -85,6 +85,12 @@ def test_overrides_go_into_depth_and_null_leaves_a_phase_out() -> None:
         ({"ppo": {"iterations": "many"}}, "ppo.iterations", "whole number.*; for example ppo.iterations=50"),
         ({"ppo": {"value_pretraining": {"lr": 2}}}, "ppo.value_pretraining.lr", "between 0 and 1, got 2"),
         ({"ppo": {"episodes_per_iteration": 9, "group_size": 2}}, "ppo.episodes_per_iteration", "try 8"),
+        ({"ppo": {"ratio": "turn_geometric"}}, "ppo.clip_low", "0.0003 and 0.0004"),
+        (
+            {"ppo": {"ratio": "turn_geometric", "clip_low": 0.1}},
+            "ppo.clip_high",
+            "set clip_low and clip_high",
+        ),
         ({"promote": {"gate": "luck"}}, "promote.gate", "interval or figure"),
         ({"promote": {"tasks": "x"}}, "promote.tasks", "list"),
         ({"promote": {"measur": "greedy"}}, "promote.measur", "did you mean measure"),

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import torch
 
+from deskhand_sandbox.types import Image
 from deskhand_trainer.errors import RunRefused, RunStopped, TrainingDiverged
 from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.preferences.losses import trajectory_dpo
-from deskhand_trainer.preferences.pairs import Pair, Played, first_reply_pairs, partners, trajectory_pairs
+from deskhand_trainer.preferences.pairs import Pair, Played, parting_pairs, partners, trajectory_pairs
 from deskhand_trainer.preferences.train import train_preferences
 from deskhand_trainer.tabular import TabularActorCritic
 from deskhand_trainer.types import TrainingSample
@@ -77,7 +78,7 @@ def test_the_attempt_that_succeeded_stands_against_a_failure() -> None:
 
 
 def test_first_replies_stand_against_each_other_where_they_differ() -> None:
-    found = first_reply_pairs(episodes(), limit=100, draw=random.Random(0))
+    found = parting_pairs(episodes(), limit=100, draw=random.Random(0))
     assert found
     for pair in found:
         (one,), (other,) = pair.sides
@@ -86,10 +87,29 @@ def test_first_replies_stand_against_each_other_where_they_differ() -> None:
         assert pair.returns[0] >= pair.returns[1]
 
 
+def test_episodes_that_share_turns_are_paired_where_they_part() -> None:
+    """By ids and pictures; what came to another state, and what never parts, is no pair."""
+    won, lost = played(0, 0, [(1,), (2, 0), (1,)], 1.0), played(1, 0, [(1,), (2, 1)], 0.25)
+
+    def found(*two: Played) -> list[Pair]:
+        return parting_pairs(two, limit=9, draw=random.Random(0))
+
+    (pair,) = found(lost, won)
+    assert [[(s.trajectory_id, s.turn_index, s.reply_ids) for s in side] for side in pair.sides] == [
+        [("t0", 1, (2, 0))], [("t1", 1, (2, 1))]
+    ]  # fmt: skip
+    assert pair.returns == (1.0, 0.25)
+    first, second, _ = won.samples
+    slipped = Image(digest="0" * 64, format="png", width_px=8, height_px=8)
+    for elsewhere in (replace(second, images=(slipped,)), replace(second, prompt_ids=(9, 7))):
+        assert found(lost, replace(won, samples=(first, elsewhere))) == []
+    assert found(won, replace(lost, samples=won.samples[:2])) == []
+
+
 @pytest.mark.parametrize("method", ["tdpo", "refuel"])
 def test_the_better_side_becomes_likelier(method: str) -> None:
     config = replace(CONFIG, method=method, epochs=8)  # type: ignore[arg-type]
-    made = pairs() if method == "tdpo" else first_reply_pairs(episodes(), limit=100, draw=random.Random(0))
+    made = pairs() if method == "tdpo" else parting_pairs(episodes(), limit=100, draw=random.Random(0))
     trained = model()
     before = torch.softmax(trained.logits[0, 0], -1)[1].item()
     report = train_preferences(trained, made, config)

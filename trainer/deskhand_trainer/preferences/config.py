@@ -16,8 +16,8 @@ class PreferenceConfig:
     tasks: tuple[str, ...] = ("miniwob/click-collapsible-nodelay",)
     """Whose episodes; held-out tasks are refused."""
     method: Literal["tdpo", "refuel"] = "tdpo"
-    """"tdpo": the whole of a success against the whole of a failure. "refuel": two first replies from one
-    start state, against what the rest of their episodes earned."""
+    """"tdpo": the whole of a success against the whole of a failure. "refuel": two replies to one
+    state, where two episodes of a start first part, against what the rest of each earned."""
     pairs: Literal["outcomes", "corrections", "others"] = "outcomes"
     """"outcomes": as the method has it. "corrections": what a person did in place of what a policy proposed,
     against that. "others": the reply that was taken of several drawn for a turn, against one rated lower."""

@@ -58,8 +58,9 @@ def trajectory_pairs(episodes: Sequence[Played], *, limit: int, draw: random.Ran
     return _limited(found, lambda pair: pair.task_id, limit)
 
 
-def first_reply_pairs(episodes: Sequence[Played], *, limit: int, draw: random.Random) -> list[Pair]:
-    """Two different first replies to one start state, each episode used once; the better return first.
+def parting_pairs(episodes: Sequence[Played], *, limit: int, draw: random.Random) -> list[Pair]:
+    """Two different replies to one state, where two episodes first part, each episode used once; the better
+    return first.
 
     Args:
         limit: of a task's pairs.
@@ -67,18 +68,28 @@ def first_reply_pairs(episodes: Sequence[Played], *, limit: int, draw: random.Ra
     found: list[Pair] = []
     for own in _by_start(episodes, _start, draw):
         for one, other in zip(own[::2], own[1::2], strict=False):
-            a, b = one.samples[0], other.samples[0]
-            if a.prompt_ids != b.prompt_ids or a.reply_ids == b.reply_ids:
+            if (turn := _parting(one.samples, other.samples)) is None:
                 continue
             better, worse = sorted((one, other), key=lambda e: -e.outcome)
             found.append(
                 Pair(
                     task_id=better.task_id,
-                    sides=(better.samples[:1], worse.samples[:1]),
+                    sides=((better.samples[turn],), (worse.samples[turn],)),
                     returns=(better.outcome, worse.outcome),
                 )
             )
     return _limited(found, lambda pair: pair.task_id, limit)
+
+
+def _parting(one: Sequence[TrainingSample], other: Sequence[TrainingSample]) -> int | None:
+    """The first turn in which they reply otherwise; None where they were shown another state before."""
+    for turn, (a, b) in enumerate(zip(one, other, strict=False)):
+        # the seed names the state they began in; what they came to has to look alike, too
+        if a.prompt_ids != b.prompt_ids or (turn and a.images != b.images):
+            return None
+        if a.reply_ids != b.reply_ids:
+            return turn
+    return None
 
 
 def _start(episode: Played) -> Start:

@@ -20,14 +20,14 @@ from deskhand_trainer.preferences.config import PreferenceConfig
 from deskhand_trainer.preferences.corrections import correction_pairs, proposal
 from deskhand_trainer.preferences.others import Key, lowest, other_pairs
 from deskhand_trainer.preferences.outcomes import played
-from deskhand_trainer.preferences.pairs import Pair, Played, first_reply_pairs, partners, trajectory_pairs
+from deskhand_trainer.preferences.pairs import Pair, Played, parting_pairs, partners, trajectory_pairs
 from deskhand_trainer.preferences.train import train_preferences
 from deskhand_trainer.run_kinds.context import RunContext
 from deskhand_trainer.run_kinds.training_thread import Teller, stopping
 from deskhand_trainer.vlm import VlmActorCritic
 
 UNKNOWN = "have turns whose ids are unknown, or of another processor than the policy's"
-PAIRING = {"tdpo": trajectory_pairs, "refuel": first_reply_pairs}
+PAIRING = {"tdpo": trajectory_pairs, "refuel": parting_pairs}
 
 
 async def run(context: RunContext, config: PreferenceConfig) -> tuple[str, dict[str, JsonValue]]:

@@ -11,6 +11,7 @@ from deskhand_trainer.devices import learning_device
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.run_kinds.context import RunContext
 from deskhand_trainer.run_kinds.demonstrations import demonstrations
+from deskhand_trainer.run_kinds.experience import early_experience
 from deskhand_trainer.run_kinds.training_thread import Teller, stopping
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.sft.run import run_sft
@@ -45,6 +46,7 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
         raise RunRefused(
             f"the policy {context.policy_id} plans, and demonstrations hold actions: start from one that acts"
         )
+    experience = await early_experience(context, config, bundle)
     told_of = Teller(context, "warm start", "sft")
     async with (
         context.sandboxes(config.perception_tasks or config.tasks, concurrency=CONCURRENCY) as source,
@@ -55,6 +57,7 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
             shown,
             source,
             config,
+            beside=experience.samples,
             owner=context.spec.id,
             concurrency=CONCURRENCY,
             on_page=lambda done, total: context.folder.progress("collecting pages", done, total),
@@ -73,10 +76,12 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
         **{f"steps/{stage}": steps for stage, steps in report.steps.items()},
         **{f"per_s/{stage}": rate for stage, rate in report.examples_per_s.items()},
         "demonstrations": len(shown),
+        **{name: len(own) for name, own in experience.samples.items()},
+        **({"experience_left_out": experience.left_out} if experience.samples else {}),
         "training_seconds": report.seconds,
         "demonstration_seeds": [*sorted({t.start.task.seed for t in shown})],
     }
-    learned_from = [each.id for each in shown]
+    learned_from = [*(each.id for each in shown), *experience.episodes]
     kept = await context.keep(folder, {"training": dict(metrics)}, learned_from=learned_from)
     told = {name: value for name, value in metrics.items() if not isinstance(value, list)}
     await context.reporter.metric("sft", told, step=0)

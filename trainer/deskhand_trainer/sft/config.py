@@ -41,6 +41,12 @@ class SftConfig:
     """Those of `tasks` of which more are taken."""
     hard_demonstrations: int = field(default=512, metadata=bounds(1, 100_000))
     """Of each of these, at most."""
+    next_states: int = field(default=0, metadata=bounds(0, 100_000))
+    """Early experience beside what is imitated: of each of `tasks` so many turns, at most, of anybody's
+    episodes, failures too, of which it learns to say what came of them."""
+    reflections: int = field(default=0, metadata=bounds(0, 100_000))
+    """So many turns of successes where a failure of the same start did something else on the same screen: it
+    learns to say why that was no use, as its thought, and to do what succeeded."""
     screens: Screens | None = None
     """What the policy is shown of a screen, from now on; None: what it was (a fresh one: the picture)."""
     tree_bytes: int | None = field(default=None, metadata=bounds(0, 10_000_000))
@@ -100,3 +106,10 @@ class SftConfig:
     """Where it learns; "auto": on the GPU where there is one."""
     seed: int = 0
     """Of order, questions and heads."""
+
+    def __post_init__(self) -> None:
+        asked = [name for name in ("next_states", "reflections") if getattr(self, name)]
+        if asked and not self.cloning_epochs:
+            raise ValueError(
+                f"{asked[0]}: learned while cloning, and cloning_epochs is 0: leave one of them out"
+            )

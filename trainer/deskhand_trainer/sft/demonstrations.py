@@ -44,7 +44,7 @@ def samples_from_trajectories(
     thoughts = thoughts or memory.strategy == "constant"
     samples: list[TrainingSample] = []
     for trajectory in trajectories:
-        steps = tuple(_writable(step, bundle.coordinates) for step in trajectory.steps)
+        steps = writable(trajectory.steps, bundle.coordinates)
         attempt, task = 0, trajectory.start.task
         start = start_name(task.id, task.seed)
         for step in steps:
@@ -65,7 +65,7 @@ def _sampled(trajectory: Trajectory, step: Step, bundle: ModelBundle) -> Trainin
         return None
     if request.processor_hash != bundle.processor_hash:
         return None
-    return _sample(
+    return sample_of(
         trajectory, step, prompt_ids=request.prompt_ids, images=request.images, reply_ids=completion.ids
     )
 
@@ -79,19 +79,13 @@ def _written(
     *,
     thoughts: bool,
 ) -> TrainingSample:
-    context = Context(
-        task=trajectory.start.task,
-        instruction=trajectory.start.instruction,
-        notes=trajectory.start.notes,
-        steps=steps[: step.index],
-        observation=step.observation,
-    )
+    context = context_of(trajectory, steps, step)
     summary = step.decision.summary
     asking = "" if summary is None else SUMMARISE
     prompt = prompt_of(bundle, context, memory=memory, thoughts=thoughts, asking=asking)
     acted = reply_of(step, bundle.coordinates, form=bundle.form, thoughts=thoughts)
     text = acted if summary is None else summary
-    return _sample(
+    return sample_of(
         trajectory,
         step,
         prompt_ids=prompt.ids,
@@ -100,7 +94,19 @@ def _written(
     )
 
 
-def _sample(trajectory: Trajectory, step: Step, **ids: object) -> TrainingSample:
+def context_of(trajectory: Trajectory, steps: tuple[Step, ...], step: Step) -> Context:
+    """What a turn was decided by, of an episode whose steps are written as the model writes."""
+    return Context(
+        task=trajectory.start.task,
+        instruction=trajectory.start.instruction,
+        notes=trajectory.start.notes,
+        steps=steps[: step.index],
+        observation=step.observation,
+    )
+
+
+def sample_of(trajectory: Trajectory, step: Step, **ids: object) -> TrainingSample:
+    """A turn of these ids, as it is imitated."""
     reply = ids["reply_ids"]
     assert isinstance(reply, tuple)
     return TrainingSample(
@@ -113,8 +119,12 @@ def _sample(trajectory: Trajectory, step: Step, **ids: object) -> TrainingSample
     )
 
 
-def _writable(step: Step, coordinates: CoordinateSystem) -> Step:
-    """The step with every position moved to the nearest the model can write."""
+def writable(steps: Iterable[Step], coordinates: CoordinateSystem) -> tuple[Step, ...]:
+    """Steps with every position moved to the nearest the model can write."""
+    return tuple(_rounded(step, coordinates) for step in steps)
+
+
+def _rounded(step: Step, coordinates: CoordinateSystem) -> Step:
     if step.decision.trainable:
         return step
     frame = coordinates.frame(step.observation.size_px)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from deskhand_agent.memory import WindowMemory
@@ -21,7 +21,7 @@ from deskhand_trainer.errors import ConfigError, RunRefused
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.sft.demonstrations import samples_from_trajectories
 from deskhand_trainer.sft.train import SftReport, train_sft
-from deskhand_trainer.types import last_attempt
+from deskhand_trainer.types import TrainingSample, last_attempt
 
 
 def perception_tasks(config: SftConfig) -> list[Task]:
@@ -51,6 +51,7 @@ async def run_sft(
     config: SftConfig,
     *,
     memory: WindowMemory | None = None,
+    beside: Mapping[str, Sequence[TrainingSample]] | None = None,
     owner: str = "sft",
     concurrency: int = 4,
     on_page: Callable[[int, int], None] | None = None,
@@ -64,6 +65,7 @@ async def run_sft(
     Args:
         trajectories: demonstrations, with image data.
         memory: the one rollouts will use.
+        beside: see `train_sft`.
         on_page: told pages collected and in all.
         progress: called from the training thread.
         heads_from: see `train_sft`.
@@ -90,6 +92,7 @@ async def run_sft(
         samples,
         pages,
         config,
+        beside=beside,
         progress=progress,
         checkpoint_dir=checkpoint_dir,
         heads_from=heads_from,

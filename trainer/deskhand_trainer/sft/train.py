@@ -76,6 +76,7 @@ def train_sft(
     perception_pages: Sequence[SeenPage],
     config: SftConfig,
     *,
+    beside: Mapping[str, Sequence[TrainingSample]] | None = None,
     progress: Callable[[StageProgress], None] | None = None,
     checkpoint_dir: Path | None = None,
     heads_from: Path | None = None,
@@ -87,7 +88,8 @@ def train_sft(
     its arguments alone, not on the clock, and not on whether the run was stopped and started again.
 
     Args:
-        samples: demonstrations; empty skips cloning.
+        samples: demonstrations; without any, and any beside them, cloning is skipped.
+        beside: turns that are learned among them, under the names of their figures.
         perception_pages: empty skips reading and pointing.
         progress: called after every step.
         checkpoint_dir: kept up to date and resumed from; None: neither.
@@ -107,7 +109,14 @@ def train_sft(
     torch.set_num_threads(config.threads)
     bundle.to(learning_device(config.device))
     return _WarmStart(
-        bundle, samples, perception_pages, config, progress, checkpoint_dir, heads_from, should_stop
+        bundle,
+        {"cloning": samples, **(beside or {})},
+        perception_pages,
+        config,
+        progress,
+        checkpoint_dir,
+        heads_from,
+        should_stop,
     ).run()
 
 
@@ -119,7 +128,7 @@ class _WarmStart:
     def __init__(
         self,
         bundle: ModelBundle,
-        samples: Sequence[TrainingSample],
+        samples: Mapping[str, Sequence[TrainingSample]],
         pages: Sequence[SeenPage],
         config: SftConfig,
         progress: Callable[[StageProgress], None] | None,
@@ -135,7 +144,12 @@ class _WarmStart:
         self.state = _State()
         self.rng = random.Random(config.seed)
         self.draws = np.random.default_rng(config.seed)
-        learned, self.held_out_samples = apart(samples, held_out=config.held_out, seed=config.seed)
+        whole = [each for own in samples.values() for each in own]
+        learned, held_out = apart(whole, held_out=config.held_out, seed=config.seed)
+        kept_out = set(map(id, held_out))
+        self.held_out_samples = {
+            name: [each for each in own if id(each) in kept_out] for name, own in samples.items()
+        }
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.perception = Perception(bundle) if pages else None
@@ -283,7 +297,7 @@ class _WarmStart:
         found: dict[str, Mapping[str, float]] = {}
         self.bundle.model.eval()
         if stage == "cloning":
-            found["cloning"] = cloning_figures(self.bundle, self.held_out_samples)
+            found |= {name: cloning_figures(self.bundle, own) for name, own in self.held_out_samples.items()}
         if self.perception is not None and (stage != "cloning" or self.question_share):
             found["perception"] = self.perception.figures(self.held_out_pages)
         self.bundle.model.train()
