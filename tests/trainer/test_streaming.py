@@ -259,6 +259,20 @@ async def test_episodes_that_go_on_are_no_stall_however_long_they_last() -> None
 async def test_one_that_breaks_makes_no_stall_of_those_that_go_on() -> None:
     def one_crashes(number: int) -> Sequence[Job]:
         crashes = {"crash_at": 3} if number == 0 else {}
+async def test_who_waits_for_a_batch_is_told_that_sandboxes_are_being_made() -> None:
+    host, told, over = Boots(), list[str](), asyncio.Event()
+
+    def stalled(cause: str) -> None:
+        told.append(cause)
+        host.makes = len(told) < 2
+        over.set() if len(told) == 3 else None
+
+    waiting = silence.Silence(stall_s=0.01, waiting=lambda: 0, on_stall=stalled)
+    async with asyncio.timeout(60), waiting.told_of(host):
+        await over.wait()
+    assert told[:3] == ["sandboxes are still being made"] * 2 + ["environments do not answer"]
+
+
         return [Job(task=task(200, delay_s=0.01, **crashes), labels={START: str(number)})]
 
     told: list[str] = []

@@ -263,7 +263,7 @@ class Gatherer:
         async def paid(trajectory: Trajectory) -> Trajectory | JudgeTrouble:
             return (await silence.paid(trajectory, self.paid_by))[0]
 
-        async with silence.told_of():
+        async with silence.told_of(self._s.source):
             collected = await collect_or_reuse(
                 jobs_of(ranges, labels=labels, group_size=config.group_size, turn_limits=self._turn_limits()),
                 store=self._s.store,
