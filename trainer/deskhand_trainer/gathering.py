@@ -82,7 +82,7 @@ class Gatherer:
         """
         self._s, self._config, self._cursor, self._seeds = setting, setting.config, cursor, seeds
         self._engine, self._policy, self._updates, self._weights = engine, policy, updates, weights
-        self.scoring = ScoringThread(setting.config)
+        self.scoring, self._watching = ScoringThread(setting.config), ScoringThread(setting.config)
         self._on_done, self._on_stall = on_done, on_stall
         self._stream: RolloutStream | None = None
 
@@ -287,6 +287,7 @@ class Gatherer:
     def paused(self) -> AbstractContextManager[None]:
         """A stream begins no episode meanwhile: there may be no more sandboxes than it has."""
         return nullcontext() if self._stream is None else self._stream.paused()
+        self._watching.close()
 
     async def close(self) -> None:
         """End the stream; its episodes under way are recorded as cancelled."""
@@ -349,7 +350,8 @@ class Gatherer:
         config, model = self._config, self._s.reward_model
         if config.stop_below is None or model is None:
             return None
-        score = partial(self.scoring.run, model.turn_scores)
+        # what the trainer has scored takes long, and environments would wait for it
+        score = partial(self._watching.run, model.turn_scores)
         return partial(LowScores, score, below=config.stop_below, steps=config.stop_after)
 
     def _stream_labels(self) -> dict[str, str]:
