@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -369,6 +371,56 @@ async def test_the_critic_is_fitted_to_what_the_loop_learns_from_where_that_need
     assert len(fewer.trajectories) == 3 and fewer.dropped == {"model_timeout": 1}
     recorded.engine.close()
     games.engine.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "starts"), [({"advantage": "grpo", "normalisation": "none"}, 3), ({"advantage": "turn"}, 2)]
+)
+async def test_a_stream_waits_for_groups_of_which_something_is_left_to_compare(
+    make: Make, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], starts: int
+) -> None:
+    loop = make(rollouts="stream", group_size=4, **changes)
+    seen = Counter[str]()
+
+    def age(trajectory: Trajectory) -> int:
+        """Of the first start state that comes all episodes but one are too old."""
+        start = trajectory.start.labels["start"]
+        seen[start] += 1
+        return 9 if start == next(iter(seen)) and seen[start] > 1 else 0
+
+    monkeypatch.setattr(loop.gather, "_staleness", age)
+    collected = await loop.gather.iteration()
+    await loop.gather.close()
+    loop.engine.close()
+    assert len(seen) == starts and collected.dropped == {"stale": 3}
+    assert len(collected.trajectories) == 4 * starts - 3
+
+
+async def test_what_the_trainer_has_scored_holds_up_no_step_of_an_episode(make: Make) -> None:
+    loop, asked, ends = make(stop_below=0.5, stop_after=1), asyncio.Event(), threading.Event()
+    events = asyncio.get_running_loop()
+
+    class Busy:
+        def turn_scores(self, turns: Sequence[Any]) -> list[float]:
+            if len(turns) > 1:
+                events.call_soon_threadsafe(asked.set)
+                assert ends.wait(60)
+            return [0.25] * len(turns)
+
+    gather, model = loop.gather, Busy()
+    (played,) = (await gather.batch("rollout", 1)).trajectories
+    gather._s = replace(gather._s, reward_model=model)  # pyright: ignore
+    watcher = gather._watcher()  # pyright: ignore[reportPrivateUsage]
+    assert watcher is not None
+    judging = asyncio.create_task(gather.scoring.run(model.turn_scores, [0, 1]))
+    await asked.wait()
+    async with asyncio.timeout(60):
+        assert await watcher().doomed(played.steps[:1])
+    assert not judging.done()
+    ends.set()
+    assert await judging == [0.25, 0.25]
+    await gather.close()
+    loop.engine.close()
 
 
 async def test_a_stream_leaves_its_sandboxes_to_validation(

@@ -591,8 +591,17 @@ def test_how_much_of_a_batch_is_left_is_told_wherever_the_trainer_scored_it() ->
     expected = (2 * twice + once) ** 2 / ((twice + once) * (4 * twice + once))
     assert prepare(drawn, model, BASE).effective_share == pytest.approx(expected)
     assert prepare(drawn, model, replace(BASE, importance_cap=1.0)).effective_share == pytest.approx(1.0)
-    unscored = replace(VARIANTS["grpo"], precision="float32")
-    assert prepare(drawn, model, unscored).effective_share is None
+    unscored = replace(VARIANTS["grpo"], precision="float32", entropy_coef=0.01, minibatch=1000)
+    batch = prepare(drawn, model, unscored)
+    assert batch.effective_share is None
+    # then the update's first step does, whatever those after it come to
+    for config in (unscored, replace(unscored, microbatch=3)):
+        report = Learner(fresh(), config).update(batch.samples, lr=0.5)
+        assert report.effective_share == pytest.approx(expected)
+    beside = [*batch.samples, *(replace(s, beside=True) for s in shifted(batch.samples, 1.0))]
+    assert Learner(fresh(), unscored).update(beside, lr=0.5).effective_share == pytest.approx(expected)
+    scored = prepare(drawn, model, BASE, update=0).samples
+    assert math.isnan(Learner(fresh(), BASE).update(scored, lr=0.5).effective_share)
 
 
 def test_an_engine_that_rounds_otherwise_clips_nothing_of_fresh_turns() -> None:

@@ -850,15 +850,16 @@ async def test_a_policy_plays_against_itself_and_what_is_usual_outlives_a_death(
     assert again.cursor.sides == loop.cursor.sides and loop.cursor.sides
 
 
+@pytest.mark.parametrize("old", [8, 5])
 async def test_an_asynchronous_loop_waits_for_episodes_it_can_learn_from_and_not_for_ever(
-    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: int
 ) -> None:
     told: dict[str, Any] = {
         "iterations": 1, "episodes_per_iteration": 8, "validation_episodes": 4, "concurrency": 4,
         "value_pretraining": ValuePretrainingConfig(enabled=False), "rollouts": "stream",
     }  # fmt: skip
     loop = PpoLoop(setting(store, spot, tiny.clone(), tmp_path / "run", **told))
-    ages, lengths = iter([9] * 8 + [0] * 999), list[int]()
+    ages, lengths = iter([9] * old + [0] * 999), list[int]()
 
     def aged(trajectory: Trajectory) -> int:
         lengths.append(len(trajectory.steps))
@@ -868,9 +869,9 @@ async def test_an_asynchronous_loop_waits_for_episodes_it_can_learn_from_and_not
     outcome = await loop.train()
     assert outcome.metrics["episodes"] == 8
     # what was too old was played all the same: arms of one budget of turns are to be compared
-    assert len(lengths) == 16 and outcome.metrics["turns"] == sum(lengths)
+    assert len(lengths) == 8 + old and outcome.metrics["turns"] == sum(lengths)
     (iteration,) = [e.data for e in await store.events_after(0) if e.name == "ppo/iteration"]
-    assert iteration["dropped"] == 8
+    assert iteration["dropped"] == old
     loop = PpoLoop(setting(store, spot, tiny, tmp_path / "never", **told, run_id="never"))
     monkeypatch.setattr(loop.gather, "_staleness", lambda _: 9)
     with pytest.raises(RolloutsStalled, match=r"no episode could be learned from \({'stale': 80}\)"):

@@ -1,10 +1,12 @@
-"""Killed again and again, a loop goes on to the bit: on a recorded stream of batches, after every checkpoint
-and between any two."""
+"""Killed again and again, a loop goes on to the bit, on a recorded stream of batches: within an update, while
+weights are published, between the files of a checkpoint, before it and after it."""
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,10 @@ import torch
 
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_flywheel.store import Store
-from deskhand_trainer import ppo
+from deskhand_trainer import checkpoints, company, ppo
 from deskhand_trainer.checkpoints import random_state
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
+from deskhand_trainer.gathering import ROLLOUT
 from deskhand_trainer.loop_state import PpoSetting
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.ppo import PpoLoop
@@ -25,6 +28,10 @@ from deskhand_trainer.types import Episode
 
 ITERATIONS = 10
 """Two deaths in each: 20 in all."""
+LOST = ["update"] * 4 + ["publish"] * 3 + ["save"] * 2 + ["unsaved"]
+"""Where the first one is: its iteration is done anew."""
+KEPT = ["moved"] * 5 + ["saved"] * 5
+"""Where the second one is: its iteration is kept."""
 BASE = PpoConfig(
     tasks=("fake/spot",), iterations=ITERATIONS, minutes=0.0, episodes_per_iteration=8, minibatch=8,
     concurrency=8, max_tokens=12, lr=1e-3, checkpoint_every=1, evaluate_every=1000, threads=1,
@@ -70,18 +77,106 @@ def make(store: Store, spot: Any, tiny: ModelBundle, tmp_path: Path) -> Callable
     return made
 
 
-def playing(loop: PpoLoop, recorded: list[Collected], monkeypatch: pytest.MonkeyPatch) -> PpoLoop:
-    """The loop on recorded batches, each by its number."""
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A batch that was played."""
 
-    async def iteration() -> Collected:
-        return recorded[loop.cursor.iteration]
+    collected: Collected
+    first: int
+    """Seeds used before it."""
+    used: int
+    """By it."""
+
+
+Recording = dict[tuple[str, int], Recorded]
+"""By what it was for, and iterations done before it."""
+
+
+def recording(loop: PpoLoop, monkeypatch: pytest.MonkeyPatch) -> Recording:
+    """What the loop is going to play."""
+    play, recorded = loop.gather.batch, Recording()
 
     async def batch(purpose: str, episodes: int, *, oracle: bool = False) -> Collected:
-        return recorded[0]
+        first = loop.cursor.seeds_used
+        collected = await play(purpose, episodes, oracle=oracle)
+        used = loop.cursor.seeds_used - first
+        recorded[purpose, loop.cursor.iteration] = Recorded(collected, first, used)
+        return collected
 
-    monkeypatch.setattr(loop.gather, "iteration", iteration)
+    monkeypatch.setattr(loop.gather, "batch", batch)
+    return recorded
+
+
+def playing(loop: PpoLoop, recorded: Recording, monkeypatch: pytest.MonkeyPatch) -> PpoLoop:
+    """The loop on recorded batches: those of the seeds that it would play."""
+
+    async def batch(purpose: str, episodes: int, *, oracle: bool = False) -> Collected:
+        found = recorded[purpose, loop.cursor.iteration]
+        assert loop.cursor.seeds_used == found.first
+        loop.cursor.seeds_used += found.used
+        return found.collected
+
     monkeypatch.setattr(loop.gather, "batch", batch)
     return loop
+
+
+def counting(loop: PpoLoop, monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
+    """How many minibatches each update is going to have, by iterations done before it."""
+    step, steps = loop.learner._step, Counter[int]()  # pyright: ignore[reportPrivateUsage]
+
+    def counted(*told: Any, **named: Any) -> None:
+        steps[loop.cursor.iteration] += 1
+        step(*told, **named)
+
+    monkeypatch.setattr(loop.learner, "_step", counted)
+    return steps
+
+
+def drawn_death(loop: PpoLoop, kind: str, steps: int, draw: random.Random) -> tuple[Any, str, int, bool]:
+    """Of whom which call of an iteration kills, from 1 on, and whether it has done its work by then.
+
+    Args:
+        steps: minibatches of its update.
+    """
+    pool, kept = loop.engine, checkpoints
+    match kind:
+        case "update":
+            return loop.learner, "_step", draw.randint(1, steps), draw.random() < 0.5
+        case "publish":
+            taken = (pool, "update_weights", 1)
+            return draw.choice([(company, "digest_of", 1, False), (*taken, False), (*taken, True)])
+        case "save":
+            # with tensors alone, without a manifest, and before the folder is moved into place
+            tensors, state = (kept, "save_tensors", 1, True), (kept, "blake3", 2, False)
+            return draw.choice([tensors, state, (kept, "_sync", 4, True)])
+        case "moved":
+            return kept, "_sync", 5, draw.random() < 0.5
+        case _:
+            return loop, "_checkpoint", 1, kind == "saved"
+
+
+def dying(loop: PpoLoop, death: tuple[Any, str, int, bool], patched: pytest.MonkeyPatch) -> None:
+    """Have the loop die so in its next iteration."""
+    owner, name, number, after = death
+    work, play = getattr(owner, name), loop.gather.batch
+    begun, calls = False, 0
+
+    async def batch(purpose: str, episodes: int, *, oracle: bool = False) -> Collected:
+        nonlocal begun
+        begun = purpose == ROLLOUT
+        return await play(purpose, episodes, oracle=oracle)
+
+    def dies(*told: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += begun
+        if calls < number:
+            return work(*told, **named)
+        if after:
+            work(*told, **named)
+        raise Died
+
+    patched.setattr(loop.gather, "batch", batch)
+    patched.setattr(owner, name, dies)
 
 
 def everything(loop: PpoLoop) -> dict[str, Any]:
@@ -125,46 +220,31 @@ def assert_same(one: Any, other: Any, where: str = "") -> None:
 async def test_twenty_deaths_change_no_bit(
     make: Callable[..., PpoLoop], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    config = CONFIGS[name]
+    config, draw = CONFIGS[name], random.Random(name)
     recorder = make(config, "recorder")
-    recorded: list[Collected] = []
-    learn = recorder._learn  # pyright: ignore[reportPrivateUsage]
-
-    async def noting(collected: Collected, lr: float) -> Any:
-        recorded.append(collected)
-        return await learn(collected, lr)
-
-    monkeypatch.setattr(recorder, "_learn", noting)
+    recorded = recording(recorder, monkeypatch)
     await recorder.train()
-    assert len(recorded) == ITERATIONS
+    assert sum(purpose == ROLLOUT for purpose, _ in recorded) == ITERATIONS
 
     torch.manual_seed(0)
     whole = playing(make(config, "whole"), recorded, monkeypatch)
+    steps = counting(whole, monkeypatch)
     await whole.train()
     assert whole.learner.updates == ITERATIONS - config.critic_warmup
+    assert whole.cursor.seeds_used == recorder.cursor.seeds_used >= ITERATIONS
+    assert max(steps.values()) > 1, "there is no death between two minibatches"
 
     torch.manual_seed(0)
-    deaths = 0
+    lost, kept = (draw.sample(kinds, ITERATIONS) for kinds in (LOST, KEPT))
     for number in range(ITERATIONS):
-        for saved in (False, True):
+        for kind in (lost[number], kept[number]):
             loop = playing(make(config, "killed"), recorded, monkeypatch)
-            save = loop._checkpoint  # pyright: ignore[reportPrivateUsage]
-
-            def dying(
-                loop: PpoLoop = loop, save: Any = save, number: int = number, saved: bool = saved
-            ) -> None:
-                last = loop.cursor.iteration == number + 1
-                if not last or saved:
-                    save()
-                if last:
-                    raise Died
-
-            monkeypatch.setattr(loop, "_checkpoint", dying)
-            with pytest.raises(Died):
+            assert loop.cursor.iteration == number
+            published = number >= config.critic_warmup
+            kind = kind if published or kind != "publish" else "update"
+            with monkeypatch.context() as patched, pytest.raises(Died):
+                dying(loop, drawn_death(loop, kind, steps[number], draw), patched)
                 await loop.train()
-            assert loop.cursor.iteration == number + 1
-            deaths += 1
-    assert deaths == 20
     resumed = playing(make(config, "killed"), recorded, monkeypatch)
     assert resumed.cursor.iteration == ITERATIONS
     assert_same(everything(resumed), everything(whole))

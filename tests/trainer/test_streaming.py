@@ -140,6 +140,51 @@ async def test_training_may_begin_with_fewer_that_have_enough_turns() -> None:
     assert taken.starts < 4
 
 
+def all_but(*stale: int) -> Callable[[Trajectory], bool]:
+    """Fresh is what is of other start states than these."""
+    return lambda trajectory: starts([trajectory])[0] not in stale
+
+
+async def test_others_take_the_place_of_what_is_too_old() -> None:
+    rollouts = stream(Made())
+    taken = await rollouts.batch(starts=4, fresh=all_but(0, 1, 2))
+    assert sorted(starts(taken.stale)) == [0, 1, 2]
+    assert len(taken.trajectories) == 4 and taken.starts == 7
+    few = await rollouts.batch(starts=4, turns=4, fresh=all_but(*range(9)))
+    await rollouts.close()
+    assert sum(len(t.steps) for t in few.trajectories) >= 4
+    # learned from once, and never what was left out
+    assert {*starts(few.stale)} <= {7, 8} and min(starts(few.trajectories)) > 8
+
+
+async def test_of_a_group_of_which_one_is_left_nothing_is_learned_where_groups_are_compared() -> None:
+    seen: list[int] = []
+
+    def old(trajectory: Trajectory) -> bool:
+        """Of the first start state all but one, and one of the second's."""
+        number = starts([trajectory])[0]
+        seen.append(number)
+        return seen.count(number) <= {0: 1, 1: 2}.get(number, 3)
+
+    rollouts = stream(Made(group=3))
+    taken = await rollouts.batch(starts=2, fresh=old, least=2)
+    await rollouts.close()
+    left = starts(taken.trajectories)
+    assert sum(left.count(number) >= 2 for number in set(left)) == 2
+    assert taken.starts - left.count(0) == 2 and len(taken.stale) == seen.count(0) - left.count(0) + 1
+
+
+async def test_a_batch_that_never_fills_ends_a_stream_and_one_that_fills_slowly_does_not() -> None:
+    rollouts = stream(Made())
+    taken = await rollouts.batch(starts=2, fresh=lambda t: starts([t])[0] % 15 == 14)
+    assert sorted(starts(taken.trajectories)) == [14, 29]
+    with pytest.raises(
+        RolloutsStalled, match=r"of 10 batches no episode .* \({'stale': 20}\): .*max_staleness"
+    ):
+        await rollouts.batch(starts=2, fresh=lambda _: False)
+    await rollouts.close()
+
+
 async def test_what_breaks_is_counted_and_its_group_goes_on_without_it() -> None:
     rollouts = stream(Made(crash_at=0))
     taken = await rollouts.take(starts=2)
@@ -212,6 +257,20 @@ async def test_once_no_sandbox_is_being_made_a_stall_counts_from_there() -> None
         await rollouts.take(starts=1)
     await rollouts.close()
     assert told == ["sandboxes are still being made"] * 3 + ["environments do not answer"] * 5
+
+
+async def test_who_waits_for_a_batch_is_told_that_sandboxes_are_being_made() -> None:
+    host, told, over = Boots(), list[str](), asyncio.Event()
+
+    def stalled(cause: str) -> None:
+        told.append(cause)
+        host.makes = len(told) < 2
+        over.set() if len(told) == 3 else None
+
+    waiting = silence.Silence(stall_s=0.01, waiting=lambda: 0, on_stall=stalled)
+    async with asyncio.timeout(60), waiting.told_of(host):
+        await over.wait()
+    assert told[:3] == ["sandboxes are still being made"] * 2 + ["environments do not answer"]
 
 
 async def test_a_stall_that_is_the_judges_names_it() -> None:

@@ -44,7 +44,7 @@ class Batch:
     """Of the critic of turns, left out because their gradient was not finite."""
     effective_share: float | None = None
     """(Σw)² / (N·Σw²) of the tokens' importance weights, up to `importance_cap`, where the trainer scored
-    them before the update: 1 when all are alike."""
+    them before the update: 1 when all are alike. Elsewhere the update tells that of its first step."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -258,8 +258,8 @@ class PpoConfig:
     max_staleness: int = field(default=2, metadata=bounds(1, 64))
     """Updates that the oldest weights of an episode may be behind; beyond it is left out, and counted."""
     minimum_turns: int = field(default=0, metadata=bounds(0))
-    """Turns of finished episodes an iteration from the stream begins with, however few those are; 0: with
-    `episodes_per_iteration`. Smaller updates are more: give `max_staleness` as much more."""
+    """Turns of finished episodes, none too old, an iteration from the stream begins with, however few those
+    are; 0: with `episodes_per_iteration`. Smaller updates are more: give `max_staleness` as much more."""
     iterations: int = field(default=50, metadata=bounds(1))
     """The learning-rate schedule ends here."""
     minutes: float = field(default=15.0, metadata=bounds(0))

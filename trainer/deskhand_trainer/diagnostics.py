@@ -99,6 +99,7 @@ def iteration_metrics(
     """The figures of one iteration, flat."""
     turns = [len(e.samples) for e in episodes]
     tokens = sum(len(s.reply_ids) for e in episodes for s in e.samples)
+    share = report.effective_share if batch.effective_share is None else batch.effective_share
     return {
         "success_sampled": success_rate(episodes),
         "episodes": len(episodes),
@@ -128,7 +129,7 @@ def iteration_metrics(
         "bias_norm": report.bias_norm,
         "bias_scaled": report.bias_scaled,
         "replayed": batch.replayed,
-        **({} if batch.effective_share is None else {"effective_share": batch.effective_share}),
+        **({} if math.isnan(share) else {"effective_share": share}),
         "learned_turns": sum(s.in_policy_loss for s in batch.samples),
         "optimizer_steps": report.optimizer_steps,
         "skipped_steps": report.skipped_steps + batch.skipped_steps,

@@ -12,7 +12,7 @@ from deskhand_trainer.rollouts import sample_of
 from deskhand_trainer.types import TrainingSample
 
 Scorer = Callable[[Sequence[TrainingSample]], Awaitable[Sequence[float]]]
-"""Turns -> score of each, 0 to 1: `ProcessRewardModel.turn_scores` in a `ScoringThread`."""
+"""Turns -> score of each, 0 to 1: `ProcessRewardModel.turn_scores` in a `ScoringThread` of its own."""
 
 
 class LowScores:

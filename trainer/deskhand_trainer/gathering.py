@@ -19,10 +19,10 @@ from deskhand_agent.worker import Job, WorkerSettings
 from deskhand_flywheel.trajectories import MAX_PAGE
 from deskhand_flywheel.types import JudgeTrouble, TrajectoryFilter, TrajectoryPage
 from deskhand_trainer.admission import LoopSeeds
+from deskhand_trainer.choices import BY_GROUP
 from deskhand_trainer.curriculum import in_turn, shares, turn_limit, turn_limits
 from deskhand_trainer.demonstrations import Choose, demonstrations, successes
 from deskhand_trainer.early_stop import LowScores
-from deskhand_trainer.errors import RolloutsStalled
 from deskhand_trainer.experts import experts, screens
 from deskhand_trainer.loop_state import Cursor, PpoSetting
 from deskhand_trainer.outcome_reward import Pay, by_verifier
@@ -47,13 +47,12 @@ from deskhand_trainer.streaming import (
     as_older,
     drawn_by,
     stats_of,
+    turns_of,
 )
 
 ROLLOUT = "rollout"
 WEIGHTS = "weights"
 """Label of an episode: digest of the weights that it was begun with."""
-FRUITLESS = 10
-"""Batches in a row from a stream without an episode to learn from that end a run."""
 
 
 class Gatherer:
@@ -82,7 +81,7 @@ class Gatherer:
         """
         self._s, self._config, self._cursor, self._seeds = setting, setting.config, cursor, seeds
         self._engine, self._policy, self._updates, self._weights = engine, policy, updates, weights
-        self.scoring = ScoringThread(setting.config)
+        self.scoring, self._watching = ScoringThread(setting.config), ScoringThread(setting.config)
         self._on_done, self._on_stall = on_done, on_stall
         self._stream: RolloutStream | None = None
 
@@ -161,26 +160,21 @@ class Gatherer:
         return collected if judge is None else replace(collected, judging=judge.figures())
 
     async def _from_stream(self) -> Collected:
-        """What of the stream has ended and is not too old."""
+        """What of the stream has ended and is not too old: no less than an iteration is to begin with."""
         config = self._config
         stream = self._stream = self._stream or await self._begin()
-        starts = config.episodes_per_iteration // config.group_size
-        dropped: Counter[str] = Counter()
-        waited_s, stale_turns = 0.0, 0
-        for _ in range(FRUITLESS):
-            taken = await stream.take(starts=starts, turns=config.minimum_turns)
-            self._on_done(len(taken.trajectories))
-            fresh = [t for t in taken.trajectories if self._staleness(t) <= config.max_staleness]
-            dropped.update(taken.dropped)
-            dropped.update({"stale": len(taken.trajectories) - len(fresh)})
-            stale_turns += sum(len(t.steps) for t in taken.trajectories) - sum(len(t.steps) for t in fresh)
-            waited_s += taken.waited_s
-            if fresh:
-                told, stats = tuple(fresh), stats_of(fresh, waited_s)
-                return Collected(trajectories=told, dropped=+dropped, stats=stats, stale_turns=stale_turns)
-        raise RolloutsStalled(
-            f"of {FRUITLESS} batches no episode could be learned from ({dict(+dropped)}): where they are "
-            "stale, raise max_staleness or lower concurrency"
+        taken = await stream.batch(
+            starts=config.episodes_per_iteration // config.group_size,
+            turns=config.minimum_turns,
+            fresh=lambda t: self._staleness(t) <= config.max_staleness,
+            least=self._least,
+        )
+        self._on_done(len(taken.trajectories))
+        return Collected(
+            trajectories=taken.trajectories,
+            dropped=+Counter({**taken.dropped, "stale": len(taken.stale)}),
+            stats=stats_of(taken.trajectories, taken.waited_s),
+            stale_turns=turns_of(taken.stale),
         )
 
     async def _against_itself(self, episodes: int) -> Collected:
@@ -263,7 +257,7 @@ class Gatherer:
         async def paid(trajectory: Trajectory) -> Trajectory | JudgeTrouble:
             return (await silence.paid(trajectory, self.paid_by))[0]
 
-        async with silence.told_of():
+        async with silence.told_of(self._s.source):
             collected = await collect_or_reuse(
                 jobs_of(ranges, labels=labels, group_size=config.group_size, turn_limits=self._turn_limits()),
                 store=self._s.store,
@@ -293,6 +287,7 @@ class Gatherer:
         if self._stream is not None:
             await self._stream.close()
         self.scoring.close()
+        self._watching.close()
 
     async def _begin(self) -> RolloutStream:
         config = self._config
@@ -349,7 +344,8 @@ class Gatherer:
         config, model = self._config, self._s.reward_model
         if config.stop_below is None or model is None:
             return None
-        score = partial(self.scoring.run, model.turn_scores)
+        # what the trainer has scored takes long, and environments would wait for it
+        score = partial(self._watching.run, model.turn_scores)
         return partial(LowScores, score, below=config.stop_below, steps=config.stop_after)
 
     def _stream_labels(self) -> dict[str, str]:
@@ -366,6 +362,13 @@ class Gatherer:
         one = SeedRange(task_id=turns[number % len(turns)], split=seeds.split.value, offset=offset, count=1)
         labels = {**self._stream_labels(), START: str(number), WEIGHTS: self._weights()}
         return jobs_of([one], labels=labels, group_size=config.group_size, turn_limits=self._turn_limits())
+
+    @property
+    def _least(self) -> int:
+        """Episodes of a start state that teach something: where groups are compared, one alone does not."""
+        c = self._config
+        compared = c.advantage in BY_GROUP or c.normalisation == "group" or c.keep_spread < 1
+        return 2 if compared and c.group_size > 1 else 1
 
     def _staleness(self, trajectory: Trajectory) -> int:
         """Updates since the oldest weights that drew a turn of it."""

@@ -297,6 +297,9 @@ class Learner:
                 tally.count_drift(
                     logprobs, drawn, rows.mask & own, compared=rows.mask & now if first else None
                 )
+                if first:
+                    beside = torch.tensor([s.beside for s in rows.samples]).unsqueeze(-1)
+                    tally.count_weights(logprobs, drawn, rows.mask & ~beside)
         return _Losses(policy=policy, rest=rest, clipped_mass=mass)
 
     def _value_loss(self, rows: Minibatch, values: Tensor, tally: Tally) -> Tensor:

@@ -28,7 +28,8 @@ T = TypeVar("T")
 
 class ScoringThread:
     """Where the reward model is asked: a call that was given up goes on, for a thread cannot be stopped, and
-    must neither hold up learning, checkpoints and the process's end nor have others pile up behind it."""
+    must neither hold up learning, checkpoints and the process's end nor have others pile up behind it. Who is
+    not to wait for another's calls has one of its own; each computes with the config's number of threads."""
 
     def __init__(self, config: PpoConfig) -> None:
         self._limit_s = config.scoring_s

@@ -100,18 +100,22 @@ class Silence:
         return cause
 
     @asynccontextmanager
-    async def told_of(self) -> AsyncGenerator[None]:
-        """Tell of it, whenever it has lasted long enough, for the length of the block."""
-        telling = asyncio.create_task(self._telling(), name="silence")
+    async def told_of(self, source: SandboxSource) -> AsyncGenerator[None]:
+        """Tell of it, whenever it has lasted long enough, for the length of the block.
+
+        Args:
+            source: of the sandboxes that episodes wait for.
+        """
+        telling = asyncio.create_task(self._telling(source), name="silence")
         try:
             yield
         finally:
             telling.cancel()
 
-    async def _telling(self) -> None:
+    async def _telling(self, source: SandboxSource) -> None:
         while True:
             await asyncio.sleep(max(0.0, self.next_s - time.monotonic()))
-            self.tell()
+            self.tell(making=await being_made(source))
 
     def _begin(self) -> None:
         self.since_s, self.alarms, self._excused = time.monotonic(), 0, 0

@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from deskhand_agent.stream import stream_episodes
 from deskhand_agent.types import Policy, Step, StepSink, Trajectory
@@ -27,6 +28,8 @@ STALLS = 5
 """Alarms of one silence at the last of which the stream is given up, since sandboxes were last being made."""
 START = "start"
 """Label of a job: number of its start state in the stream."""
+FRUITLESS = 10
+"""Batches of start states in a row without one to learn from that end a stream."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,7 +70,9 @@ class Taken:
     """What was finished when the trainer came."""
 
     trajectories: tuple[Trajectory, ...]
-    """With a verdict, whole groups one after another, in order of ending."""
+    """With a verdict, whole groups one after another, in order of ending; those to learn from."""
+    stale: tuple[Trajectory, ...] = ()
+    """Left out as too old."""
     dropped: Mapping[str, int]
     """Episodes that broke outside the agent for good, by kind of failure."""
     starts: int
@@ -167,7 +172,7 @@ class RolloutStream:
         await self._finished(starts, turns)
         numbers: list[int] = []
         found: list[Trajectory] = []
-        while self._ready and len(numbers) < starts and (not numbers or not turns or _turns(found) < turns):
+        while self._ready and len(numbers) < starts and (not numbers or not turns or turns_of(found) < turns):
             numbers.append(self._ready.popleft())
             found += self._groups.pop(numbers[-1]).trajectories
         async with self._changed:
@@ -180,6 +185,52 @@ class RolloutStream:
             dropped=dropped,
             starts=len(numbers),
             waited_s=time.monotonic() - began,
+        )
+
+    async def batch(
+        self, *, starts: int, turns: int = 0, fresh: Callable[[Trajectory], bool], least: int = 1
+    ) -> Taken:
+        """As `take`, of what can be learned from alone: while it is not enough, what there is waits for more.
+
+        Args:
+            fresh: whether an episode is young enough.
+            least: episodes of a start state below which there is nothing to learn from it: it does not count.
+
+        Raises:
+            RolloutsStalled: as `take`; or `FRUITLESS` times as many start states brought none that counts.
+        """
+        kept: list[Trajectory] = []
+        stale: list[Trajectory] = []
+        dropped: Counter[str] = Counter()
+        counted = counted_turns = barren = number = 0
+        waited_s = 0.0
+        while barren < FRUITLESS * starts:
+            taken = await self.take(starts=starts - counted, turns=max(0, turns - counted_turns))
+            groups: dict[str, list[Trajectory]] = {}
+            for trajectory in taken.trajectories:
+                if fresh(trajectory):
+                    groups.setdefault(trajectory.start.labels[START], []).append(trajectory)
+                else:
+                    stale.append(trajectory)
+            kept += chain.from_iterable(groups.values())
+            dropped.update(taken.dropped)
+            number, waited_s = number + taken.starts, waited_s + taken.waited_s
+            counting = [group for group in groups.values() if len(group) >= least]
+            counted += len(counting)
+            counted_turns += turns_of(chain.from_iterable(counting))
+            if counted >= starts or 0 < turns <= counted_turns:
+                return Taken(
+                    trajectories=tuple(kept),
+                    stale=tuple(stale),
+                    dropped=dropped,
+                    starts=number,
+                    waited_s=waited_s,
+                )
+            barren = 0 if counting else barren + taken.starts
+        dropped["stale"] = len(stale)
+        raise RolloutsStalled(
+            f"of {FRUITLESS} batches no episode could be learned from ({dict(+dropped)}): where they are "
+            "stale, raise max_staleness or lower concurrency"
         )
 
     @contextmanager
@@ -200,7 +251,7 @@ class RolloutStream:
     async def _finished(self, starts: int, turns: int) -> None:
         def enough() -> bool:
             ready = [t for number in self._ready for t in self._groups[number].trajectories]
-            many = len(self._ready) >= starts or bool(turns and _turns(ready) >= turns)
+            many = len(self._ready) >= starts or bool(turns and turns_of(ready) >= turns)
             return many or self._running.done()
 
         silence, began_s = self._silence, time.monotonic()
@@ -275,7 +326,8 @@ class RolloutStream:
             self._changed.notify_all()
 
 
-def _turns(trajectories: Iterable[Trajectory]) -> int:
+def turns_of(trajectories: Iterable[Trajectory]) -> int:
+    """Of all of them together."""
     return sum(len(t.steps) for t in trajectories)
 
 

@@ -40,6 +40,9 @@ class UpdateReport:
     """Steps not taken because their gradient was not finite."""
     image_encoder_calls: int = 0
     """Pictures that the vision tower was run on, in the steps taken."""
+    effective_share: float = math.nan
+    """(Σw)² / (N·Σw²) of the importance weights of the tokens that the first step learns from, before it: 1
+    when all are alike. NaN where the trainer had scored them, or the policy is held."""
     held: bool = False
     """The policy stayed as it was: nothing was to be learned, or the critic alone had its turn."""
 
@@ -53,6 +56,7 @@ class Tally:
         self.gap, self.gap_tokens, self.steps = 0.0, 0, 0
         self.ratio_sum, self.ratio_max, self.ratios, self.clipped = 0.0, 1.0, 0, 0
         self.kl, self.kl_turns = 0.0, 0
+        self.weights, self.weights_squared, self.weighed = 0.0, 0.0, 0
         self.bias_norm, self.bias_scaled, self.skipped, self.pictures = 0.0, 0, 0, 0
 
     def begin_epoch(self) -> None:
@@ -87,6 +91,13 @@ class Tally:
             self.gap += gaps.sum().item()
             self.gap_tokens += gaps.numel()
 
+    def count_weights(self, logprobs: Tensor, drawn_logprobs: Tensor, mask: Tensor) -> None:
+        """How unlike the importance weights are of tokens scored before any step."""
+        weights = (logprobs - drawn_logprobs)[mask].double().exp()
+        self.weights += weights.sum().item()
+        self.weights_squared += weights.square().sum().item()
+        self.weighed += weights.numel()
+
     def add(self, part: Tally) -> None:
         """Take up what a micro-batch saw."""
         for name, value in vars(part).items():
@@ -97,6 +108,7 @@ class Tally:
 
     def report(self, *, held: bool) -> UpdateReport:
         steps = max(1, self.steps)
+        told = self.weighed > 0 and not held
         return UpdateReport(
             policy_loss=self.policy_loss / steps,
             value_loss=self.value_loss / steps,
@@ -108,6 +120,7 @@ class Tally:
             logprob_gap=self.gap / self.gap_tokens if self.gap_tokens else math.nan,
             actor_grad_norm=self.actor_grad_norm / steps,
             critic_grad_norm=self.critic_grad_norm / steps,
+            effective_share=self.weights**2 / (self.weighed * self.weights_squared) if told else math.nan,
             bias_norm=self.bias_norm / steps,
             bias_scaled=self.bias_scaled / steps,
             optimizer_steps=self.steps,

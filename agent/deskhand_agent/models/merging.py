@@ -5,6 +5,7 @@ It works where all of them were trained from one model: their weights then lie i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -22,14 +23,15 @@ def merged(bundles: Sequence[ModelBundle], weights: Sequence[float]) -> ModelBun
 
     Raises:
         ModelFilesError: two of them differ in more than weights; names what.
-        ValueError: not as many weights as models, fewer than two, or one that is not positive.
+        ValueError: not as many weights as models, fewer than two, or one that is not positive or is too large
+            to be divided by their sum.
     """
     if len(bundles) != len(weights) or len(bundles) < 2:
         raise ValueError(
             f"{len(weights)} weights for {len(bundles)} models: give one for each of two or more"
         )
-    if min(weights) <= 0:
-        raise ValueError(f"weights must be positive, got {min(weights)}")
+    if not (all(weight > 0 for weight in weights) and math.isfinite(sum(weights))):
+        raise ValueError(f"weights must be positive numbers with a finite sum, got {list(weights)}")
     first = bundles[0].model.state_dict()
     for other in bundles[1:]:
         _same_kind(bundles[0], other)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -41,6 +42,7 @@ def test_what_does_not_fit_together_is_refused_by_name() -> None:
         other = made(1)
         other.pictures_first = not other.pictures_first
         merged([made(1), other], [1, 1])
-    for weights in ([1.0], [1.0, 0.0], [1.0, -1.0], [1.0, 1.0, 1.0]):
+    endless = ([math.inf, 1.0], [math.nan, 1.0], [1.0, math.nan], [1e308, 1e308])
+    for weights in ([1.0], [1.0, 0.0], [1.0, -1.0], [1.0, 1.0, 1.0], *endless):
         with pytest.raises(ValueError, match="weights"):
             merged([made(1), made(1)], weights)

@@ -1,7 +1,9 @@
 """What waiting costs: four ways to roll out and train, over simulated environments that hang and die.
 
 No model and no browser: replies and updates only take their time, and so do environments, whose latencies are
-lognormal. All ways run the same episodes of the same seeds, and spend the same time on every update.
+lognormal. All ways learn from as many episodes, of the same seeds but where others take the place of what is
+too old, and spend the same time on every update. What is too old (by `max_staleness`, as a run has it by
+default) costs time and is no throughput.
 
 - lock-step: all environments of a batch take a turn, and wait for the slowest (vectorised environments).
 - synchronous: episodes are independent; the trainer waits for the batch, the environments for the trainer.
@@ -31,10 +33,13 @@ from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import DeviceAction, Limits, Observation, Split, Start, Task, Wait
+from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.results import Figure
 from deskhand_trainer.streaming import START, RolloutStream, StreamSettings, StreamState
 
 LOCK_STEP, SYNCHRONOUS, ASYNCHRONOUS, STREAMING = "lock-step", "synchronous", "asynchronous", "streaming"
+BOUND = PpoConfig().max_staleness
+"""Updates between an episode's begin and its learning, at most."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +68,7 @@ class Load:
 
 @dataclass(slots=True)
 class Seen:
-    """What one way came to."""
+    """What one way came to: episodes learned from, but where it says otherwise."""
 
     episodes: int = 0
     turns: int = 0
@@ -74,6 +79,8 @@ class Seen:
     """Of every turn, waiting for others included."""
     staleness: list[int] = field(default_factory=list[int])
     """Updates between the begin of an episode and its learning."""
+    beyond: int = 0
+    """Episodes that were too old to be learned from."""
 
     def note(self, trajectory: Trajectory) -> None:
         """Count one that came to a verdict."""
@@ -236,6 +243,10 @@ async def _lock_step(load: Load, seen: Seen) -> None:
 
 async def _stream(load: Load, seen: Seen, *, turns: int) -> None:
     policy = _Replies(load)
+
+    def age(trajectory: Trajectory) -> int:
+        return policy.update - trajectory.start.policy_update
+
     rollouts = RolloutStream(
         lambda number: [Job(task=task_of(load, number), labels={START: str(number)}, split=Split.TRAIN)],
         state=StreamState(),
@@ -250,13 +261,17 @@ async def _stream(load: Load, seen: Seen, *, turns: int) -> None:
     try:
         wanted = load.updates * load.batch
         while wanted > 0:
-            taken = await rollouts.take(starts=min(load.batch, wanted), turns=turns)
-            wanted -= taken.starts
+            taken = await rollouts.batch(
+                starts=min(load.batch, wanted), turns=turns, fresh=lambda t: age(t) <= BOUND
+            )
+            starts = taken.starts - len(taken.stale)
+            wanted -= starts
             for trajectory in taken.trajectories:
                 seen.note(trajectory)
-            seen.staleness += [policy.update - t.start.policy_update for t in taken.trajectories]
+            seen.staleness += map(age, taken.trajectories)
+            seen.beyond += len(taken.stale)
             # an update of fewer episodes takes as much less
-            await asyncio.sleep(load.update_ms / 1000 * taken.starts / load.batch)
+            await asyncio.sleep(load.update_ms / 1000 * starts / load.batch)
             policy.update += 1
     finally:
         await rollouts.close()
@@ -293,14 +308,14 @@ def bench_streaming(load: Load, *, repeats: int, command: str, say: Callable[[st
     figures = [
         spread(
             f"simulated_{way.replace('-', '_')}_per_min", [_rate(seen) for seen in found], "episodes/min",
-            note="finished episodes, simulated environments", **told,
+            note="finished episodes that are learned from, simulated environments", **told,
         )
         for way, found in runs.items()
     ]  # fmt: skip
     for name, other in (("async_vs_sync", LOCK_STEP), ("async_vs_independent_sync", SYNCHRONOUS)):
         pairs = zip(runs[STREAMING], runs[other], strict=True)
         ratios = [(a.turns / a.seconds) / (b.turns / b.seconds) for a, b in pairs]
-        note = f"turns of finished episodes a minute, streaming over {other}"
+        note = f"turns of finished episodes that are learned from, a minute, streaming over {other}"
         figures.append(spread(name, ratios, "times", goal=">= 3", note=note, **told))
     for way, found in runs.items():
         figures += _of_way(way, found, load, told)
@@ -310,12 +325,12 @@ def bench_streaming(load: Load, *, repeats: int, command: str, say: Callable[[st
 def _of_way(way: str, found: Sequence[Seen], load: Load, told: Mapping[str, Any]) -> list[Figure]:
     """How well it used its environments, how long its slowest turns took, and how old what it learned was."""
     called, goal = f"simulated_{way.replace('-', '_')}", None
-    names = {"use": f"{called}_env_use", "staleness": f"{called}_staleness"}
+    names = {key: f"{called}_{key}" for key in ("env_use", "staleness", "beyond_bound")}
     if way == STREAMING:
-        names, goal = {"use": "env_use_vs_ideal", "staleness": "simulated_staleness"}, ">= 0.95"
+        names, goal = {key: f"simulated_{key}" for key in names} | {"env_use": "env_use_vs_ideal"}, ">= 0.95"
     figures = [
         spread(
-            names["use"], [seen.busy_s / (load.environments * seen.seconds) for seen in found], "share",
+            names["env_use"], [seen.busy_s / (load.environments * seen.seconds) for seen in found], "share",
             goal=goal, **told,
             note=f"{way}: time environments have an episode under way, hung ones too; ideal: all of it",
         ),
@@ -327,6 +342,9 @@ def _of_way(way: str, found: Sequence[Seen], load: Load, told: Mapping[str, Any]
     if ages := [float(age) for seen in found for age in seen.staleness]:
         note = f"{way}: updates between an episode's begin and its learning"
         figures.append(spread(names["staleness"], ages, "updates", note=note, **told))
+        shares = [seen.beyond / (seen.beyond + seen.episodes) for seen in found]
+        note = f"{way}: episodes begun more than {BOUND} updates before, which are left out of throughput"
+        figures.append(spread(names["beyond_bound"], shares, "share", note=note, **told))
     return figures
 
 
