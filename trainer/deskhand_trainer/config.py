@@ -31,6 +31,7 @@ from deskhand_trainer.playing_config import (
     VOID_LIMIT,
     CollectConfig,
     EvaluateConfig,
+    refuse_servers,
     refuse_user,
 )
 from deskhand_trainer.preferences.config import PreferenceConfig
@@ -278,6 +279,9 @@ class PpoConfig:
     """Micro-batches of an update computed at a time, each on a core of its own; 1 on a GPU."""
     engines: int = field(default=1, metadata=bounds(1, 64))
     """That draw the replies, a copy of the model each; with several, an update stops only one at a time."""
+    engine: str = ""
+    """http://HOST:PORT of a server that draws the replies by weights the run gives it, or of several, with
+    commas between; none: this process draws."""
     device: Device = "auto"
     """Of learner and engine; "auto": the GPU where there is one."""
     precision: Precision = "auto"
@@ -293,6 +297,7 @@ class PpoConfig:
 
     def __post_init__(self) -> None:
         refuse_user(self.user, self.user_model)
+        refuse_servers(self.engine, self.engines)
         judged = self.outcome.by != "verifier"
         if self.algorithm == "cloning" and (self.rollouts != "batch" or judged):
             raise ValueError("cloning plays no episodes of the policy's own: leave rollouts and outcome out")
@@ -327,13 +332,8 @@ class PpoConfig:
                 "lower it, or raise iterations"
             )
         remembers = bool(self.replay or self.self_imitation) or self.advantage == "archer"
-        refuse_stages(
-            self.curriculum,
-            "cloning" if self.algorithm == "cloning" else self.rollouts,
-            critic=self.by_critic,
-            remembers=remembers,
-            skips_void=self.skip_void,
-        )
+        whose, critic = "cloning" if self.algorithm == "cloning" else self.rollouts, self.by_critic
+        refuse_stages(self.curriculum, whose, critic=critic, remembers=remembers, skips_void=self.skip_void)
         refuse_idle_settings(
             changed(self), algorithm=self.algorithm, rollouts=self.rollouts, advantage=self.advantage
         )
@@ -372,10 +372,7 @@ class PpoConfig:
                 "nothing, and less the batch's mean it would: set normalisation=none"
             )
         refuse_counts(
-            self.episodes_per_iteration,
-            group=self.group_size,
-            tasks=len(self.tasks),
-            rollouts=self.rollouts,
+            self.episodes_per_iteration, group=self.group_size, tasks=len(self.tasks), rollouts=self.rollouts
         )
 
     @property

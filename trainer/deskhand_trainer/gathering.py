@@ -11,13 +11,13 @@ from dataclasses import replace
 from functools import partial
 
 from deskhand_agent.branching import Branching
-from deskhand_agent.models.engine_pool import EnginePool
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.types import Trajectory, Watcher, reads_tree
 from deskhand_agent.worker import Job, WorkerSettings
 from deskhand_flywheel.trajectories import MAX_PAGE
 from deskhand_flywheel.types import JudgeTrouble, TrajectoryFilter, TrajectoryPage
+from deskhand_trainer.acting import ActingEngines
 from deskhand_trainer.admission import LoopSeeds
 from deskhand_trainer.choices import BY_GROUP
 from deskhand_trainer.curriculum import in_turn, shares, turn_limit, turn_limits
@@ -64,7 +64,7 @@ class Gatherer:
         cursor: Cursor,
         seeds: LoopSeeds,
         *,
-        engine: EnginePool,
+        engine: ActingEngines,
         policy: LocalPolicy,
         updates: Callable[[], int],
         weights: Callable[[], str],

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deskhand_agent.endpoint.pool import ServerPool
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.notebook import Notebook
 from deskhand_agent.types import Policy
@@ -57,6 +58,8 @@ class PpoSetting:
     """That train together; this is rank 0."""
     executor: Policy | None = None
     """Acts on the policy's plans, where it plans."""
+    servers: ServerPool | None = None
+    """Draw the replies; None: engines in this process do."""
     notebook: Notebook | None = None
     """Of the rollouts; validation has no part in it."""
     choose: Callable[[TrajectoryFilter], Awaitable[Sequence[str]]] | None = None

@@ -112,6 +112,28 @@ def _refuse_models(engine: str, executor: str, policy: str) -> None:
         raise ValueError(f"executor: the {policy} policy says no plans to carry out")
 
 
+def addresses(engine: str) -> tuple[str, ...]:
+    """Of the servers that an online run names."""
+    return tuple(each.strip() for each in engine.split(",") if each.strip())
+
+
+def refuse_servers(engine: str, engines: int) -> None:
+    """Raises:
+    ValueError: an address is none, one is named twice, or engines are counted beside them.
+    """
+    urls = addresses(engine)
+    for url in urls:
+        if not url.startswith(("http://", "https://")):
+            raise ValueError(f"engine {url!r} is no http://HOST:PORT")
+    if len(set(urls)) < len(urls):
+        raise ValueError("engine names a server twice, which has one set of weights: name each once")
+    if urls and engines > 1:
+        raise ValueError(
+            f"engines: {engines} engines of the run's own, and engine names servers in their place: leave "
+            "engines out, and name as many servers as there are to be"
+        )
+
+
 def refuse_user(user: str, model: str) -> None:
     """Raises:
     ValueError: the endpoint that plays the user is none, or one of it and its model is not given.

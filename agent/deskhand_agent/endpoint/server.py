@@ -1,14 +1,17 @@
-"""An engine over HTTP in SGLang's form: `/generate` and `/get_model_info`, behind a token.
+"""An engine over HTTP in SGLang's form, behind a token: `/generate`, `/get_model_info`, and new weights by
+`/update_weights_from_disk`.
 
 What a request asks for and the engine does not do is refused, never ignored.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, cast
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, cast
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -17,12 +20,19 @@ from starlette.routing import Route
 
 from deskhand_agent.endpoint.pictures import picture_of
 from deskhand_agent.endpoint.wire import NEVER, Vocabulary, write_completion
-from deskhand_agent.errors import InferenceError, InferenceTimeout
+from deskhand_agent.errors import InferenceError, InferenceTimeout, ModelFilesError
 from deskhand_agent.inference import CompletionRequest, InferenceEngine, Sampling
 from deskhand_sandbox.types import Image
 
 MAX_BODY_BYTES = 64 * 2**20
+Take: TypeAlias = Callable[[Path, int], Awaitable[None]]
+"""Gives the engine the weights of a folder, under a number of updates that is given too.
+
+Raises:
+    ModelFilesError, ValueError: they are not taken; the engine has those it had.
+"""
 _TOP = frozenset({"input_ids", "image_data", "sampling_params", "return_logprob", "stream"})
+_WEIGHTS = frozenset({"model_path", "weight_version"})
 _SAMPLING = frozenset(
     {"temperature", "max_new_tokens", "stop_token_ids", "logit_bias", "skip_special_tokens", "no_stop_trim"}
 )
@@ -44,28 +54,58 @@ class _Unfit(Exception):
     """The request is not one that can be answered; says what to mend."""
 
 
-def create_endpoint(engine: Served, vocabulary: Vocabulary, *, token: str) -> Starlette:
+def create_endpoint(
+    engine: Served, vocabulary: Vocabulary, *, token: str, take: Take | None = None
+) -> Starlette:
     """The application.
 
     Args:
         vocabulary: of the model that is served.
         token: callers send it as `Authorization: Bearer TOKEN`.
+        take: how the engine gets other weights; None: it keeps those it has.
     """
+    model_path = engine.policy_id
+    versions: dict[int, str] = {}
+    """What weights that were handed over are called by whoever did, by the engine's number of them."""
+    one_at_a_time = asyncio.Lock()
+
+    def version(update: int) -> str:
+        return versions.get(update, str(update))
 
     async def generate(request: Request) -> Response:
-        asked = _read_request(await _body(request), engine.processor_hash, vocabulary)
+        asked = _read_request(await _body(request, _TOP), engine.processor_hash, vocabulary)
         completion = await engine.generate(asked)
-        return JSONResponse(write_completion(completion, len(asked.prompt_ids)))
+        told = version(completion.policy_update)
+        return JSONResponse(write_completion(completion, len(asked.prompt_ids), version=told))
 
     async def info(request: Request) -> Response:
         return JSONResponse(
             {
-                "model_path": engine.policy_id,
+                "model_path": model_path,
                 "is_generation": True,
-                "weight_version": str(engine.update),
+                "weight_version": version(engine.update),
                 "processor_hash": engine.processor_hash,
             }
         )
+
+    async def update_weights(request: Request) -> Response:
+        nonlocal model_path
+        body = await _body(request, _WEIGHTS)
+        folder, name = body.get("model_path"), body.get("weight_version")
+        if not isinstance(folder, str) or not isinstance(name, str | None):
+            raise _Unfit("model_path has to be a folder, and weight_version a text")
+        if take is None:
+            return _refusal(403, "its weights stay as they are: serve it with --weights-from FOLDER")
+        async with one_at_a_time:
+            number = engine.update + 1
+            versions[number] = str(number) if name is None else name
+            try:
+                await take(Path(folder), number)
+            except (ModelFilesError, ValueError) as error:
+                del versions[number]
+                return JSONResponse({"success": False, "message": str(error)}, status_code=400)
+            model_path = folder
+        return JSONResponse({"success": True, "message": "taken", "num_paused_requests": 0})
 
     def guarded(answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
         async def checked(request: Request) -> Response:
@@ -87,6 +127,7 @@ def create_endpoint(engine: Served, vocabulary: Vocabulary, *, token: str) -> St
         routes=[
             Route("/generate", guarded(generate), methods=["POST"]),
             Route("/get_model_info", guarded(info), methods=["GET"]),
+            Route("/update_weights_from_disk", guarded(update_weights), methods=["POST"]),
         ]
     )
 
@@ -95,7 +136,7 @@ def _refusal(status: int, message: str) -> Response:
     return JSONResponse({"error": {"message": message}}, status_code=status)
 
 
-async def _body(request: Request) -> Mapping[str, Any]:
+async def _body(request: Request, known: frozenset[str]) -> Mapping[str, Any]:
     data = bytearray()
     async for chunk in request.stream():
         data += chunk
@@ -105,7 +146,7 @@ async def _body(request: Request) -> Mapping[str, Any]:
         body = json.loads(data)
     except ValueError as error:
         raise _Unfit(f"the request is no JSON: {error}") from error
-    return _mapping(body, "the request", _TOP)
+    return _mapping(body, "the request", known)
 
 
 def _mapping(value: object, what: str, known: frozenset[str]) -> Mapping[str, Any]:

@@ -92,20 +92,29 @@ def read_completion(answer: object, form: Form, request: CompletionRequest, *, p
             f"the server read {prompt_tokens} tokens of the {len(request.prompt_ids)} sent: it prepares "
             "pictures in another way than the policy's own settings"
         )
-    version = str(meta.get("weight_version", ""))
+    number = str(meta.get("weight_version", "")).partition("-")[0]
     return Completion(
         ids=tuple(ids),
         logprobs=tuple(logprobs),
         finish_reason=finish,
         policy_id=str(meta.get("policy_id", policy_id)),
-        policy_update=int(version) if version.isdecimal() else 0,
+        policy_update=int(number) if number.isdecimal() else 0,
         entropy=meta.get("entropy"),
         value=meta.get("value"),
     )
 
 
-def write_completion(completion: Completion, prompt_tokens: int) -> dict[str, Any]:
-    """An answer in SGLang's form; what it has no name for stands beside the rest."""
+def version_of(answer: object) -> str | None:
+    """What SGLang's form calls the weights that drew a completion; None: it does not say."""
+    return cast("Any", answer)["meta_info"].get("weight_version")
+
+
+def write_completion(completion: Completion, prompt_tokens: int, *, version: str) -> dict[str, Any]:
+    """An answer in SGLang's form; what it has no name for stands beside the rest.
+
+    Args:
+        version: what the weights that drew it are called.
+    """
     stopped = completion.finish_reason is FinishReason.STOP
     ended = {"matched": completion.ids[-1]} if stopped else {"length": len(completion.ids)}
     return {
@@ -114,7 +123,7 @@ def write_completion(completion: Completion, prompt_tokens: int) -> dict[str, An
             "finish_reason": {"type": completion.finish_reason.value, **ended},
             "prompt_tokens": prompt_tokens,
             "completion_tokens": len(completion.ids),
-            "weight_version": str(completion.policy_update),
+            "weight_version": version,
             "output_token_logprobs": [
                 [logprob, id_, None] for id_, logprob in zip(completion.ids, completion.logprobs, strict=True)
             ],

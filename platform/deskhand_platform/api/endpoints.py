@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.rounds.config import RUN_FIELDS
+from deskhand_trainer.playing_config import addresses
 
 ADDRESSES = (("engine",), ("user",), ("outcome", "judge"))
 """Where among the settings of a round's phase an address may stand."""
@@ -49,5 +50,6 @@ def check_overrides(overrides: Mapping[str, Any], endpoints: Sequence[str]) -> N
             url: object = overrides.get(phase)
             for name in path:
                 url = cast("Mapping[str, object]", url).get(name) if isinstance(url, Mapping) else None
-            if url:
-                check_listed(".".join((phase, *path)), str(url), "endpoints", endpoints)
+            # `engine` may name several servers
+            for each in addresses(str(url or "")):
+                check_listed(".".join((phase, *path)), each, "endpoints", endpoints)

@@ -117,8 +117,9 @@ def _check_cores(name: str, told: Any, machine: Machine) -> None:
 
 
 def _on_gpu(name: str, told: Any, machine: Machine) -> bool:
-    # where a server draws the replies, the weights of this process are loaded and go nowhere
-    elsewhere = bool(getattr(told, "engine", "")) or getattr(told, "policy", "local") == "scripted"
+    # where a server draws the replies, weights of this process that do not learn are loaded and go nowhere
+    elsewhere = bool(getattr(told, "engine", "")) and RUN_FIELDS[name] not in COPIES
+    elsewhere |= getattr(told, "policy", "local") == "scripted"
     named = getattr(told, "device", "auto")
     return machine.gpu and RUN_FIELDS[name] in ON_GPU and named != "cpu" and not elsewhere
 
@@ -140,6 +141,8 @@ def _model(name: str, told: Any, weights: float) -> list[tuple[str, str, float]]
     """What its model needs, wherever that lies."""
     copies = COPIES.get(RUN_FIELDS[name], 1)
     copies = 2 if getattr(told, "lora_rank", 0) else copies + bool(getattr(told, "kl_coef", 0))
+    # those of an engine that is elsewhere
+    copies -= RUN_FIELDS[name] is RunKind.PPO and bool(told.engine)
     term = "a copy" if copies == 1 else f"{copies} copies"
     return [("start", f"{term} of {weights:,.0f} MB of weights", copies * weights)]
 

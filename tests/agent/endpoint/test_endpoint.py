@@ -6,9 +6,10 @@ import asyncio
 import io
 import json
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -23,14 +24,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from deskhand_agent.endpoint.client import TOKEN_VARIABLE, EndpointSettings, HttpEngine
+from deskhand_agent.endpoint.client import TOKEN_VARIABLE, EndpointSettings, HandedWeights, HttpEngine
+from deskhand_agent.endpoint.pool import ServerPool, refuses
 from deskhand_agent.endpoint.server import create_endpoint
 from deskhand_agent.endpoint.wire import NEVER, Form, Vocabulary
 from deskhand_agent.errors import EndpointError, InferenceError, InferenceTimeout
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
-from deskhand_agent.models.bundle import ModelBundle, build_tiny
+from deskhand_agent.models.bundle import ModelBundle, build_tiny, save_bundle
 from deskhand_agent.models.engine import LocalEngine
 from deskhand_agent.models.prompting import tokenise_prompt
+from deskhand_agent.models.refreshing import FolderWeights
+from deskhand_agent.models.scoring import score_turns
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
 from deskhand_sandbox.types import Image
@@ -90,9 +94,9 @@ async def serving(app: Starlette) -> AsyncIterator[str]:
         listener.close()
 
 
-def client(url: str, known: Vocabulary, **settings: Any) -> HttpEngine:
+def client(url: str, known: Vocabulary, *, any_weights: bool = False, **settings: Any) -> HttpEngine:
     given = EndpointSettings(url=url, **{"token": TOKEN, "pause_s": 0.001, **settings})
-    return HttpEngine(given, known, policy_id="p")
+    return HttpEngine(given, known, policy_id="p", any_weights=any_weights)
 
 
 @asynccontextmanager
@@ -365,3 +369,177 @@ async def test_a_server_that_dies_half_way_is_an_error_and_one_that_hangs_a_time
                 with pytest.raises(error):
                     await engine.generate(plain())
             await over.wait()
+
+
+# ---- new weights ----
+
+
+def changed(
+    bundle: ModelBundle, factor: float, folder: Path, update: int
+) -> tuple[ModelBundle, HandedWeights]:
+    """A model of other weights, and where they lie."""
+    other = bundle.clone()
+    with torch.no_grad():
+        for parameter in other.model.parameters():
+            parameter.mul_(factor)
+    save_bundle(other, folder / str(update))
+    return other, HandedWeights(folder=folder / str(update), update=update, version=f"{update}-{factor}")
+
+
+@asynccontextmanager
+async def taking(bundle: ModelBundle, below: Path) -> AsyncGenerator[HttpEngine]:
+    """A client of a server of its own, which takes weights from below a folder."""
+    async with LocalEngine(bundle.clone(), policy_id="another") as engine:
+        take = FolderWeights(engine, below).take
+        app = create_endpoint(engine, vocabulary(bundle), token=TOKEN, take=take)
+        async with serving(app) as url, client(url, vocabulary(bundle), any_weights=True) as remote:
+            yield remote
+
+
+@dataclass(frozen=True)
+class Turn:
+    prompt_ids: tuple[int, ...]
+    reply_ids: tuple[int, ...]
+    images: tuple[Image, ...]
+
+
+async def test_replies_are_by_the_weights_that_were_handed_over(bundle: ModelBundle, tmp_path: Path) -> None:
+    asked = [request(bundle, picture(i), temperature=1.0) for i in range(4)]
+    async with taking(bundle, tmp_path) as remote:
+        for update, factor in ((0, 1.0), (3, 1.2)):
+            trained, weights = changed(bundle, factor, tmp_path, update)
+            await remote.update_weights(weights)
+            replies = await asyncio.gather(*(remote.generate(each) for each in asked))
+            assert {(each.policy_id, each.policy_update) for each in replies} == {("p", update)}
+            turns = [Turn(a.prompt_ids, r.ids, a.images) for a, r in zip(asked, replies, strict=True)]
+            for model, close in ((trained, True), (bundle, factor == 1.0)):
+                scores = score_turns(model, turns)
+                drawn = torch.tensor([each for reply in replies for each in reply.logprobs])
+                gap = (scores.logprobs[scores.mask] - drawn).abs().mean().item()
+                assert (gap < 1e-5) is close
+
+
+async def test_who_evaluates_is_refused_by_a_server_that_was_given_other_weights(
+    bundle: ModelBundle, tmp_path: Path
+) -> None:
+    _, weights = changed(bundle, 1.1, tmp_path, 1)
+    async with taking(bundle, tmp_path) as remote:
+        await remote.update_weights(weights)
+        settings = EndpointSettings(url=remote.settings.url, token=TOKEN)
+        async with HttpEngine(settings, vocabulary(bundle), policy_id="another") as other:
+            with pytest.raises(InferenceError, match=f"serves {weights.folder}, not another"):
+                await other.generate(request(bundle))
+
+
+async def test_weights_that_are_refused_change_nothing(bundle: ModelBundle, tmp_path: Path) -> None:
+    (below := tmp_path / "below").mkdir()
+    _, good = changed(bundle, 1.1, below, 1)
+    _, elsewhere = changed(bundle, 1.2, tmp_path, 2)
+    config = replace(bundle.tiny, text_width=48) if bundle.tiny else TinyConfig()
+    save_bundle(build_tiny(config), below / "3")
+    async with taking(bundle, below) as remote:
+        await remote.update_weights(good)
+        before = await remote.generate(request(bundle))
+        for bad, said in (
+            (elsewhere, "is not below"),
+            (HandedWeights(folder=below / "3", update=3, version="3"), "weights of another model"),
+            (HandedWeights(folder=below / "4", update=4, version="4"), "no model folder"),
+        ):
+            with pytest.raises(EndpointError, match=said) as refused:
+                await remote.update_weights(bad)
+            assert refuses(refused.value)
+        await remote.update_weights(good)
+        after = await remote.generate(request(bundle))
+        assert (after.policy_update, after.logprobs) == (1, pytest.approx(before.logprobs, abs=1e-6))
+    async with served(bundle) as (engine, remote):
+        with pytest.raises(EndpointError, match="--weights-from") as refused:
+            await remote.update_weights(good)
+        assert refuses(refused.value) and engine.update == 0
+
+
+class Fake:
+    """An SGLang server that says by which weights it drew, and what it was given."""
+
+    def __init__(self) -> None:
+        self.version, self.given = "default", list[Any]()
+        self.takes = asyncio.Event()
+        self.takes.set()
+        self.app = Starlette(
+            routes=[
+                Route("/generate", self.generate, methods=["POST"]),
+                Route("/update_weights_from_disk", self.take, methods=["POST"]),
+            ]
+        )
+
+    async def generate(self, _: Request) -> Response:
+        return JSONResponse(sglang_answer(weight_version=self.version))
+
+    async def take(self, asked: Request) -> Response:
+        self.given.append(body := await asked.json())
+        await self.takes.wait()
+        self.version = body["weight_version"]
+        return JSONResponse({"success": True, "message": "", "num_paused_requests": 0})
+
+
+def handed(update: int) -> HandedWeights:
+    return HandedWeights(folder=Path(f"/w/{update}"), update=update, version=f"{update}-x")
+
+
+async def test_a_server_that_was_started_again_is_given_the_weights_anew() -> None:
+    fake = Fake()
+    async with serving(fake.app) as url, client(url, ENDS, any_weights=True) as engine:
+        await engine.update_weights(handed(2))
+        assert (await engine.generate(plain())).policy_update == 2
+        fake.version = "default"
+        with pytest.raises(EndpointError, match="'default', which it was not given"):
+            await engine.generate(plain())
+        assert (await engine.generate(plain())).policy_update == 2
+    assert fake.given == [{"model_path": "/w/2", "weight_version": "2-x"}] * 2
+
+
+async def test_other_servers_answer_while_one_takes_new_weights() -> None:
+    fakes = [Fake(), Fake()]
+    async with (
+        serving(fakes[0].app) as one,
+        serving(fakes[1].app) as two,
+        client(one, ENDS, any_weights=True) as first,
+        client(two, ENDS, any_weights=True) as second,
+    ):
+        pool = ServerPool([first, second])
+        pool.weights = handed(0)
+        await pool.refresh()
+        fakes[0].takes.clear()
+        pool.weights = handed(1)
+        update = asyncio.create_task(pool.refresh())
+        while len(fakes[0].given) < 2:
+            await asyncio.sleep(0.001)
+        assert [(await pool.generate(plain())).policy_update for _ in range(3)] == [0, 0, 0]
+        assert not update.done() and len(fakes[1].given) == 1
+        fakes[0].takes.set()
+        await update
+        assert {(await pool.generate(plain())).policy_update for _ in range(3)} == {1}
+        assert pool.waiting == 0 and pool.busy_s > 0
+
+
+async def test_others_do_the_work_of_a_server_that_is_gone() -> None:
+    fake = Fake()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    async with (
+        serving(fake.app) as url,
+        client(f"http://127.0.0.1:{port}", ENDS, any_weights=True) as gone,
+        client(url, ENDS, any_weights=True) as there,
+    ):
+        pool = ServerPool([gone, there])
+        await there.update_weights(handed(0))
+        with pytest.raises(EndpointError, match="cannot be reached"):
+            await pool.generate(plain())
+        assert (await pool.generate(plain())).policy_update == 0
+        pool.weights = handed(1)
+        await pool.refresh()
+        assert {(await pool.generate(plain())).policy_update for _ in range(3)} == {1}
+        alone = ServerPool([gone])
+        alone.weights = handed(2)
+        with pytest.raises(EndpointError, match="cannot be reached") as lost:
+            await alone.refresh()
+        assert not refuses(lost.value)

@@ -149,6 +149,7 @@ async def test_the_platform_s_keys_go_only_where_its_settings_say(
     ]
     for phase, told, field in (
         ("explore", {"engine": url}, "explore.engine"),
+        ("ppo", {"engine": f"{url}, http://listed"}, "ppo.engine"),
         ("ppo", {"user": url, "user_model": "m"}, "ppo.user"),
         ("ppo", {"outcome": {"by": "judge", "judge": url, "model": "m"}}, "ppo.outcome.judge"),
     ):
@@ -164,7 +165,7 @@ async def test_the_platform_s_keys_go_only_where_its_settings_say(
         error = refused.json()["error"]
         assert (refused.status_code, error["field"]) == (422, field), (address, error)
         assert f"{url} is none of the setting jobs.endpoints" in error["message"]
-    object.__setattr__(services.settings, "jobs", JobSettings(endpoints=(url,)))
+    object.__setattr__(services.settings, "jobs", JobSettings(endpoints=(url, "http://listed")))
     for method, address, _, sent in asking:
         taken = await client.request(method, address, json=sent)
         assert taken.status_code in (200, 201), (address, taken.text)

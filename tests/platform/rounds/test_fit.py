@@ -74,6 +74,12 @@ def test_only_what_computes_on_the_gpu_has_to_fit_it(over: dict[str, Any], fits:
         check_fit(config, 1e5, LARGE)
 
 
+def test_what_learns_does_so_here_wherever_its_replies_are_drawn() -> None:
+    config = preset("smoke", {**LATE, "evaluate": None, "ppo": {"engine": "http://localhost:1"}})
+    with pytest.raises(InvalidField, match=r"phase ppo needs .* of GPU memory = .*4 copies"):
+        check_fit(config, 1e5, LARGE)
+
+
 def test_the_warm_start_is_in_memory_whatever_the_gpu() -> None:
     with pytest.raises(InvalidField, match="phase sft needs at least 28,400 MB of memory"):
         check_fit(preset("smoke"), 7000, replace(LARGE, memory_mb=28_000))

@@ -154,7 +154,10 @@ def test_a_reply_may_take_as_long_as_the_run_allows(
 def test_so_it_may_where_a_run_learns(monkeypatch: pytest.MonkeyPatch) -> None:
     patience = Patience(monkeypatch, "acting")
     setting: Any = SimpleNamespace(
-        config=parse_config(PpoConfig, {"decision_s": 900.0, "engines": 2}), policy_id="p", life=0
+        config=parse_config(PpoConfig, {"decision_s": 900.0, "engines": 2}),
+        policy_id="p",
+        life=0,
+        servers=None,
     )
     acting_engines(setting, build_tiny(TinyConfig(seed=0)), update=0, features=None).close()
     assert patience.heard == {900.0}
@@ -198,10 +201,23 @@ def test_a_server_of_another_policy_is_refused(tmp_path: Path, monkeypatch: pyte
     )
 
 
-def test_a_server_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_run_that_learns_is_refused_by_a_server_that_keeps_its_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, "t")
+    with served("another") as (url, engine):
+        status, folder = run(tmp_path, "ppo", {"tasks": ["worlds/chain"], "engine": url})
+        assert engine.replies == engine.update == 0
+    assert status == REFUSED
+    told = json.loads((folder.path / "error.json").read_text())
+    assert told["message"].startswith("field 'engine'") and "--weights-from" in told["message"]
+
+
+@pytest.mark.parametrize("kind", ["evaluate", "ppo"])
+def test_a_server_that_is_not_there_is_refused(tmp_path: Path, kind: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    status, folder = run(tmp_path, "evaluate", {"tasks": [TASK], "engine": url})
+    status, folder = run(tmp_path, kind, {"tasks": ["worlds/chain"], "engine": url})
     assert status == REFUSED
     assert "cannot be reached" in json.loads((folder.path / "error.json").read_text())["message"]
 
@@ -223,6 +239,9 @@ def test_a_token_that_no_header_takes_is_refused_unquoted(
         (CollectConfig, {"engine": "x:80", "policy": "local"}, "no http://"),
         (EvaluateConfig, {"engine": "http://x", "policy": "scripted"}, "scripted policy"),
         (EvaluateConfig, {"engine_form": "openai"}, "engine_form"),
+        (PpoConfig, {"engine": "http://x, y:80"}, "'y:80' is no http://"),
+        (PpoConfig, {"engine": "http://x,http://x"}, "names a server twice"),
+        (PpoConfig, {"engine": "http://x", "engines": 2}, "engines: 2 engines of the run's own"),
     ],
 )
 def test_settings_that_do_not_go_together(cls: type, values: dict[str, Any], said: str) -> None:

@@ -1,4 +1,4 @@
-"""Where a run's replies are drawn: in this process, or by a server that it names."""
+"""Where a run's replies are drawn: in this process, or by servers that it names."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from deskhand_agent.endpoint.client import EndpointSettings, HttpEngine
+from deskhand_agent.endpoint.pool import ServerPool
 from deskhand_agent.endpoint.wire import Vocabulary
 from deskhand_agent.errors import InferenceError
 from deskhand_agent.inference import InferenceEngine
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.models.engine import EngineSettings, LocalEngine
-from deskhand_trainer.config import CollectConfig, EvaluateConfig
+from deskhand_trainer.config import CollectConfig, EvaluateConfig, PpoConfig
 from deskhand_trainer.errors import RunRefused
+from deskhand_trainer.playing_config import addresses
 from deskhand_trainer.run_kinds.context import RunContext
 
 
@@ -30,7 +32,13 @@ async def replies(
         RunRefused: the server does not answer, or serves another policy.
     """
     if config.engine:
-        async with _server(context, bundle, config) as engine:
+        settings = EndpointSettings(
+            url=config.engine,
+            form=config.engine_form,
+            model=context.policy_id,
+            timeout_s=config.decision_s,
+        )
+        async with _server(context, bundle, settings) as engine:
             yield engine
         return
     local = LocalEngine(
@@ -50,21 +58,39 @@ async def replies(
 
 
 @asynccontextmanager
+async def servers_of(
+    context: RunContext, bundle: ModelBundle, config: PpoConfig
+) -> AsyncGenerator[ServerPool | None]:
+    """The servers of a run that gives them its weights, for the length of the block.
+
+    Args:
+        bundle: the policy it begins with; whose weights the servers have before does not matter.
+
+    Yields:
+        None where its own process draws.
+
+    Raises:
+        RunRefused: one does not answer, or serves a model that reads prompts in another way.
+    """
+    async with AsyncExitStack() as opened:
+        engines: list[HttpEngine] = []
+        for url in addresses(config.engine):
+            settings = EndpointSettings(url=url, timeout_s=config.decision_s)
+            server = _server(context, bundle, settings, any_weights=True)
+            engines.append(await opened.enter_async_context(server))
+        yield ServerPool(engines) if engines else None
+
+
+@asynccontextmanager
 async def _server(
-    context: RunContext, bundle: ModelBundle, config: CollectConfig | EvaluateConfig
-) -> AsyncGenerator[InferenceEngine]:
-    settings = EndpointSettings(
-        url=config.engine,
-        form=config.engine_form,
-        model=context.policy_id,
-        timeout_s=config.decision_s,
-    )
+    context: RunContext, bundle: ModelBundle, settings: EndpointSettings, *, any_weights: bool = False
+) -> AsyncGenerator[HttpEngine]:
     ends = Vocabulary(end_id=bundle.end_id, suppressed_ids=tuple(bundle.suppressed_ids.tolist()))
     async with AsyncExitStack() as opened:
         try:
-            engine = HttpEngine(settings, ends, policy_id=context.policy_id)
+            engine = HttpEngine(settings, ends, policy_id=context.policy_id, any_weights=any_weights)
             await opened.enter_async_context(engine)
             await engine.agree(bundle.processor_hash)
         except InferenceError as error:
-            raise RunRefused(f"field 'engine': {error}") from error
+            raise RunRefused(f"field 'engine': {error}", "engine") from error
         yield engine

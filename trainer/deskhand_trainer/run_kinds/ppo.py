@@ -7,6 +7,7 @@ from deskhand_agent.notebook import Notebook
 from deskhand_flywheel.lineage import SCORED_BY
 from deskhand_sandbox.base import Capability, SandboxSource
 from deskhand_sandbox.types import JsonValue
+from deskhand_trainer.acting import hand_over
 from deskhand_trainer.admission import admit, loop_seeds, sandbox_kinds
 from deskhand_trainer.config import PpoConfig
 from deskhand_trainer.demonstrations import demonstrations
@@ -17,6 +18,7 @@ from deskhand_trainer.outcome_reward import judging
 from deskhand_trainer.ppo import PpoLoop
 from deskhand_trainer.process_reward import refuse_unpayable
 from deskhand_trainer.run_kinds.context import RunContext
+from deskhand_trainer.run_kinds.engines import servers_of
 from deskhand_trainer.run_kinds.executors import executing
 from deskhand_trainer.run_kinds.users import answering
 
@@ -62,11 +64,12 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
         context.sandboxes(config.tasks, concurrency=config.concurrency) as source,
         answering(config) as user,
         executing(context, bundle, config) as executor,
+        servers_of(context, bundle, config) as servers,
         judging(context.store, config.outcome) as outcomes,
     ):
         if config.branches:
             await _need_snapshots(source, sandbox_kinds(config.tasks), owner=context.spec.id)
-        outcome = await PpoLoop(
+        loop = PpoLoop(
             PpoSetting(
                 run_id=context.spec.id,
                 config=config,
@@ -84,10 +87,14 @@ async def run(context: RunContext, config: PpoConfig) -> tuple[str, dict[str, Js
                 user=user,
                 ranks=context.ranks,
                 executor=executor,
+                servers=servers,
                 notebook=_notebook(context, bundle, config),
                 choose=context.episodes,
             )
-        ).train()
+        )
+        if servers is not None:
+            await hand_over(servers)
+        outcome = await loop.train()
     described: dict[str, JsonValue] = {"training": dict(outcome.metrics), "probe": config.probe}
     described |= {} if executor is None else {"executor": executor.id}
     described |= {} if outcomes is None else {"outcome": outcomes.scorer}
