@@ -6,7 +6,8 @@ TRL's PPO takes no pictures, so the turns are of text, and both train the langua
 alone: the same turns, weights, float32 and one thread, a pass over all turns and the optimizer's step. Each
 has a process of its own that keeps its model; they take turns, and their processor time counts: other work on
 the machine then lengthens neither. The log-probabilities of all replies have to be the same first. Tokens of
-prompts and replies are useful, padding is not.
+prompts and replies are useful, padding is not. Those turns have nothing in common; what it saves to compute
+once what turns begin with is measured on others, whose prompts go on from each other.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from deskhand_agent.errors import AgentError
-from deskhand_agent.models.bundle import load_bundle
+from deskhand_agent.models.bundle import ModelBundle, load_bundle
 from deskhand_agent.shipped import DESKHAND_TINY, shipped_model
 from deskhand_trainer.bench.encoder_calls import encoder_calls
 from deskhand_trainer.bench.peers import PeerMissing
 from deskhand_trainer.bench.trl import VERSION, trl_folder
-from deskhand_trainer.bench.turns import DISTRIBUTION, Lap, drawn_turns, lap_of, write_turns
+from deskhand_trainer.bench.turns import DISTRIBUTION, GOING_ON, Lap, drawn_turns, lap_of, write_turns
 from deskhand_trainer.results import Figure, write_figures, write_results_page
 
 COMMAND = "deskhand bench learner"
@@ -131,8 +132,7 @@ def bench_learner(count: int, repeats: int, say: Callable[[str], None]) -> list[
         "HF_HUB_OFFLINE": "1",
     }
     bundle = load_bundle(shipped_model())
-    suppressed = {*bundle.suppressed_ids.tolist(), bundle.end_id, 0}
-    turns = drawn_turns(count, [i for i in range(len(bundle.tokenizer)) if i not in suppressed])
+    turns = drawn_turns(count, _writable(bundle))
     lengths = [turn.tokens for turn in turns]
     longest_over_mean = max(lengths) * len(lengths) / sum(lengths)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
@@ -169,6 +169,42 @@ def bench_learner(count: int, repeats: int, say: Callable[[str], None]) -> list[
     shared: dict[str, Any] = {"command": COMMAND, "config": config, "seeds": 0}
     seen = _Compared(arms=found, useful=sum(lengths), shared=shared)
     return _figures(seen, longest_over_mean, compiling)
+
+
+def bench_beginnings(count: int, repeats: int, say: Callable[[str], None]) -> list[Figure]:
+    """Our learner beside itself, where it computes every turn whole.
+
+    Raises:
+        AgentError: the model cannot be loaded.
+        AssertionError: the log-probabilities differ.
+    """
+    turns = drawn_turns(count, _writable(load_bundle(shipped_model())), going_on=True)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
+        file = Path(folder) / "turns.json"
+        write_turns(file, turns)
+        arms = {way: opened.enter_context(Arm(OURS, file, way, count, {})) for way in ("packed", "apart")}
+        _agree(arms, say)
+        for number in range(-1, repeats):
+            for way in list(arms) if number % 2 else list(reversed(arms)):
+                say(f"{number + 1}/{repeats} {way:14} {arms[way].update().seconds:8.2f} s")
+        found = {way: each.laps[1:] for way, each in arms.items()}
+    useful = sum(turn.tokens for turn in turns)
+    config = {
+        "model": DESKHAND_TINY, "turns": count, "tokens": useful, "drawn": GOING_ON, "microbatch": count,
+        "repeats": repeats, "threads": 1, "dtype": "float32",
+    }  # fmt: skip
+    seen = _Compared(arms=found, useful=useful, shared={"command": COMMAND, "config": config, "seeds": 0})
+    note = (
+        "useful tokens per second of processor time of one update, of turns whose prompts go on from each "
+        "other: what they begin with computed once, over every turn computed whole"
+    )
+    return [seen.figure("learner_once_vs_whole", seen.ratios("packed", "apart"), "times", note)]
+
+
+def _writable(bundle: ModelBundle) -> list[int]:
+    """Ids that a prompt may hold anywhere."""
+    suppressed = {*bundle.suppressed_ids.tolist(), bundle.end_id, 0}
+    return [i for i in range(len(bundle.tokenizer)) if i not in suppressed]
 
 
 def _quickest(whole: Arm, other: Callable[[int], Arm], count: int, say: Callable[[str], None]) -> int:
@@ -252,7 +288,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(line, file=sys.stderr, flush=True)
 
     try:
-        figures = bench_learner(options.turns, options.repeats, say)
+        figures = bench_beginnings(options.turns, options.repeats, say)
+        figures += bench_learner(options.turns, options.repeats, say)
     except (PeerMissing, AgentError) as error:
         print(f"cannot measure: {error}", file=sys.stderr)
         return 1

@@ -1,6 +1,6 @@
 """The learner of this package in a process of its own, updating when told to.
 
-python -m deskhand_trainer.bench.our_arm TURNS packed|padded|compiled MICROBATCH
+python -m deskhand_trainer.bench.our_arm TURNS packed|apart|padded|compiled MICROBATCH
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from pathlib import Path
 
 import torch
 
-from deskhand_agent.models.bundle import load_bundle
+from deskhand_agent.models import scoring, trees
+from deskhand_agent.models.bundle import ModelBundle, load_bundle
 from deskhand_agent.shipped import shipped_model
 from deskhand_trainer.bench.turns import Stopwatch, Turn, read_turns
 from deskhand_trainer.config import PpoConfig
@@ -49,6 +50,8 @@ def samples(turns: Sequence[Turn], logprobs: Sequence[Sequence[float]]) -> list[
 def main(turns_file: str, way: str, microbatch: str) -> None:
     """Update until nobody asks any more."""
     torch.set_num_threads(1)
+    if way == "apart":
+        scoring.grown = _apart
     turns = read_turns(Path(turns_file))
     config = PpoConfig(
         minibatch=len(turns), microbatch=int(microbatch), epochs=1, threads=1, ratio="token",
@@ -66,6 +69,10 @@ def main(turns_file: str, way: str, microbatch: str) -> None:
         watch.begin()
         learner.update(batch, lr=LEARNING_RATE)
         watch.end()
+
+
+def _apart(_: ModelBundle, turns: Sequence[trees.Turn]) -> list[trees.Tree]:
+    return trees.apart(turns)
 
 
 if __name__ == "__main__":

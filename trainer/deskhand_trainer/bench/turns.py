@@ -26,6 +26,8 @@ DISTRIBUTION = (
     f"sigma {SPREAD})"
 )
 
+GOING_ON = f"{DISTRIBUTION}; a prompt tells of a step what the prompts before told of it"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Turn:
@@ -40,11 +42,13 @@ class Turn:
         return len(self.prompt) + len(self.reply)
 
 
-def drawn_turns(count: int, ids: Sequence[int], *, seed: int = 0) -> list[Turn]:
+def drawn_turns(count: int, ids: Sequence[int], *, going_on: bool = False, seed: int = 0) -> list[Turn]:
     """Turns of episodes one after another, until there are enough.
 
     Args:
         ids: tokens are drawn from these.
+        going_on: a prompt tells of a step what those before it told, as an agent's do; otherwise all of its
+            tokens are drawn anew.
     """
     draw = random.Random(seed)
 
@@ -55,8 +59,14 @@ def drawn_turns(count: int, ids: Sequence[int], *, seed: int = 0) -> list[Turn]:
     episode = 0
     while len(turns) < count:
         steps: list[int] = []
+        told: list[int] = draw.choices(ids, k=INSTRUCTION) if going_on else []
         for _ in range(min(draw.randint(1, EPISODE_TURNS), count - len(turns))):
-            prompt = draw.choices(ids, k=INSTRUCTION + sum(steps[-WINDOW:]))
+            latest = sum(steps[-WINDOW:])
+            if going_on:
+                told += draw.choices(ids, k=sum(steps[-1:]))
+                prompt = told[:INSTRUCTION] + told[len(told) - latest :]
+            else:
+                prompt = draw.choices(ids, k=INSTRUCTION + latest)
             reply = draw.choices(ids, k=length(REPLY))
             turns.append(Turn(episode=episode, prompt=tuple(prompt), reply=tuple(reply)))
             steps.append(length(STEP))
