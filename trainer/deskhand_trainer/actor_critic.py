@@ -70,7 +70,7 @@ def reply_mask(samples: Sequence[TrainingSample]) -> Tensor:
 def by_beginning(samples: Sequence[TrainingSample], chosen: Iterable[int]) -> list[int]:
     """The chosen rows, those side by side that begin alike: what turns of a micro-batch begin with is
     computed once."""
-    return sorted(chosen, key=lambda i: samples[i].prompt_ids + samples[i].reply_ids)
+    return sorted(chosen, key=lambda i: (samples[i].prompt_ids, samples[i].reply_ids))
 
 
 def by_length(samples: Sequence[TrainingSample], chosen: Iterable[int]) -> list[int]:

@@ -178,7 +178,7 @@ class Learner:
             tally.begin_epoch()
             order = torch.randperm(len(samples), generator=self.order).tolist()
             for begin in range(0, len(order), self.config.minibatch):
-                # of like length, a micro-batch holds little padding
+                # padded, a micro-batch is to hold turns of like length
                 arranged = by_beginning if self.config.packing else by_length
                 chosen = arranged(samples, order[begin : begin + self.config.minibatch])
                 rows = minibatch(samples, chosen, self.config, reference, whole)

@@ -8,32 +8,21 @@ from collections.abc import Sequence
 from deskhand_agent.endpoint.client import HandedWeights, HttpEngine
 from deskhand_agent.errors import EndpointError, InferenceTimeout
 from deskhand_agent.inference import Completion, CompletionRequest
+from deskhand_agent.pooled import Pooled
 
 REST_S = 30.0
 """Seconds for which others are asked in the place of a server that failed."""
 
 
-class ServerPool:
+class ServerPool(Pooled[HttpEngine]):
     """An `InferenceEngine` of several servers: each request goes to the one that has the fewest."""
 
     def __init__(self, engines: Sequence[HttpEngine]) -> None:
         """`engines`: at least one; whoever made them closes them."""
-        self.engines = tuple(engines)
+        super().__init__(engines)
         self.weights: HandedWeights | None = None
         """What all of them have after the next `refresh`."""
-        self._taking: HttpEngine | None = None
-        """The one that takes new weights just now."""
         self._rests_until: dict[HttpEngine, float] = {}
-
-    @property
-    def waiting(self) -> int:
-        """Requests that are not answered yet."""
-        return sum(engine.waiting for engine in self.engines)
-
-    @property
-    def busy_s(self) -> float:
-        """Seconds in which a request was under way, the mean of the servers'."""
-        return sum(engine.busy_s for engine in self.engines) / len(self.engines)
 
     async def generate(self, request: CompletionRequest) -> Completion:
         """Draw one reply; see `HttpEngine.generate`."""

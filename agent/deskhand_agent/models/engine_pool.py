@@ -14,16 +14,15 @@ from torch import Tensor
 
 from deskhand_agent.inference import Completion, CompletionRequest
 from deskhand_agent.models.engine import LocalEngine
+from deskhand_agent.pooled import Pooled
 
 
-class EnginePool:
+class EnginePool(Pooled[LocalEngine]):
     """An `InferenceEngine` of several: each request goes to the engine that has the fewest."""
 
     def __init__(self, engines: Sequence[LocalEngine]) -> None:
         """`engines`: at least one, of one policy, each with weights of its own; the pool closes them."""
-        self.engines = tuple(engines)
-        self._taking: LocalEngine | None = None
-        """The engine that takes new weights just now."""
+        super().__init__(engines)
         self._one_update = threading.Lock()
 
     @property
@@ -34,16 +33,6 @@ class EnginePool:
     def update(self) -> int:
         """How many online updates the oldest weights in use have seen."""
         return min(engine.update for engine in self.engines)
-
-    @property
-    def waiting(self) -> int:
-        """Requests that are not answered yet, those whose replies are under way included."""
-        return sum(engine.waiting for engine in self.engines)
-
-    @property
-    def busy_s(self) -> float:
-        """Seconds of computing, the mean of the engines'."""
-        return sum(engine.busy_s for engine in self.engines) / len(self.engines)
 
     async def generate(self, request: CompletionRequest) -> Completion:
         """Draw one reply; see `InferenceEngine.generate`."""

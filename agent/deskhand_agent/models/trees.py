@@ -71,8 +71,9 @@ def grown(bundle: ModelBundle, turns: Sequence[Turn]) -> list[Tree]:
             shared = 0
         trees[-1].append((row, shared))
     return [
-        _alone(turns[tree[0][0]], tree[0][0]) if len(tree) == 1 else _joined(turns, paths, tree)
+        _alone(turns[row], row, paths[row].positions) if len(tree) == 1 else _joined(turns, paths, tree)
         for tree in trees
+        for row, _ in tree[:1]
     ]
 
 
@@ -149,10 +150,10 @@ def _common(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
     return int(differ[0]) if len(differ) else length
 
 
-def _alone(turn: Turn, row: int) -> Tree:
+def _alone(turn: Turn, row: int, positions: Tensor | None = None) -> Tree:
     read = len(turn.reply_ids)
     ids = turn.prompt_ids + turn.reply_ids[:-1]
-    sequence = TokenSequence(ids=ids, images=turn.images)
+    sequence = TokenSequence(ids=ids, images=turn.images, positions=positions)
     return Tree(sequence=sequence, read=read, places={row: list(range(read))})
 
 

@@ -93,7 +93,8 @@ def check_fit(config: RoundConfig, weights_mb: float | None, machine: Machine) -
             continue
         told: Any = _told(name, given)
         _check_cores(name, told, machine)
-        model, on_gpu = _model(name, told, weights), _on_gpu(name, told, machine)
+        on_gpu = _on_gpu(name, told, machine)
+        model = _model(name, told, weights, on_gpu=on_gpu)
         memory = _memory(name, told) + ([] if on_gpu else model)
         _refuse("memory", f"phase {name}", memory, machine.memory_mb)
         if on_gpu and machine.gpu_mb is not None:
@@ -137,12 +138,12 @@ def _memory(name: str, told: Any) -> list[tuple[str, str, float]]:
     return parts
 
 
-def _model(name: str, told: Any, weights: float) -> list[tuple[str, str, float]]:
-    """What its model needs, wherever that lies."""
+def _model(name: str, told: Any, weights: float, *, on_gpu: bool) -> list[tuple[str, str, float]]:
+    """What its model needs, where it lies."""
     copies = COPIES.get(RUN_FIELDS[name], 1)
     copies = 2 if getattr(told, "lora_rank", 0) else copies + bool(getattr(told, "kl_coef", 0))
-    # those of an engine that is elsewhere
-    copies -= RUN_FIELDS[name] is RunKind.PPO and bool(told.engine)
+    # what servers are given of it lies beside the processor
+    copies -= on_gpu and RUN_FIELDS[name] is RunKind.PPO and bool(told.engine)
     term = "a copy" if copies == 1 else f"{copies} copies"
     return [("start", f"{term} of {weights:,.0f} MB of weights", copies * weights)]
 

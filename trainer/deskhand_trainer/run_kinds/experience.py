@@ -64,12 +64,14 @@ async def early_experience(context: RunContext, config: SftConfig, bundle: Model
                 f"{_NONE[name]}",
                 name,
             )
-    taught = dict.fromkeys(each.turn.trajectory_id for own in lessons.values() for each in own)
+    of_episode: dict[str, dict[str, list[Lesson]]] = {}
+    for name, own in lessons.items():
+        for lesson in own:
+            of_episode.setdefault(lesson.turn.trajectory_id, {}).setdefault(name, []).append(lesson)
     samples: dict[str, list[TrainingSample]] = {name: [] for name in lessons}
-    async for trajectory in context.read(taught):
-        for name, own in lessons.items():
-            of_it = [each for each in own if each.turn.trajectory_id == trajectory.id]
-            samples[name] += experience_samples(trajectory, of_it, bundle)
+    async for trajectory in context.read(of_episode):
+        for name, own in of_episode[trajectory.id].items():
+            samples[name] += experience_samples(trajectory, own, bundle)
     total = sum(map(len, lessons.values()))
     made = [each for own in samples.values() for each in own]
     return EarlyExperience(
