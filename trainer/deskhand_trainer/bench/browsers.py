@@ -35,7 +35,7 @@ from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.bench.processor import machine_s, processor_s
-from deskhand_trainer.bench.streaming import ASYNCHRONOUS, STREAMING, SYNCHRONOUS, spread
+from deskhand_trainer.bench.streaming import ASYNCHRONOUS, BOUND, STREAMING, SYNCHRONOUS, spread
 from deskhand_trainer.config import PpoConfig, ValuePretrainingConfig
 from deskhand_trainer.gathering import ROLLOUT
 from deskhand_trainer.loop_state import PpoSetting
@@ -73,7 +73,7 @@ class PageLoad:
             tasks=self.tasks,
             rollouts="batch" if way == SYNCHRONOUS else "stream",
             minimum_turns=self.batch if way == STREAMING else 0,
-            max_staleness=64,
+            max_staleness=BOUND * 3 if way == STREAMING else BOUND,  # its updates are about so many more
             episodes_per_iteration=self.batch,
             concurrency=self.environments,
             iterations=10_000,
