@@ -2,8 +2,8 @@
 
 No model and no browser: replies and updates only take their time, and so do environments, whose latencies are
 lognormal. All ways learn from as many episodes, of the same seeds but where others take the place of what is
-too old, and spend the same time on every update. What is too old (by `max_staleness`, as a run has it by
-default) costs time and is no throughput.
+too old, and spend the same time on learning from as many. What is too old (by `max_staleness`, as a run has
+it by default; where updates are smaller, as much more) costs time and is no throughput.
 
 - lock-step: all environments of a batch take a turn, and wait for the slowest (vectorised environments).
 - synchronous: episodes are independent; the trainer waits for the batch, the environments for the trainer.
@@ -40,6 +40,8 @@ from deskhand_trainer.streaming import START, RolloutStream, StreamSettings, Str
 LOCK_STEP, SYNCHRONOUS, ASYNCHRONOUS, STREAMING = "lock-step", "synchronous", "asynchronous", "streaming"
 BOUND = PpoConfig().max_staleness
 """Updates between an episode's begin and its learning, at most."""
+SMALLER = 4
+"""Streaming's updates are of as much fewer turns; so its bound is as many more of them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -241,7 +243,7 @@ async def _lock_step(load: Load, seen: Seen) -> None:
         await asyncio.sleep(load.update_ms / 1000)
 
 
-async def _stream(load: Load, seen: Seen, *, turns: int) -> None:
+async def _stream(load: Load, seen: Seen, *, turns: int = 0, bound: int = BOUND) -> None:
     policy = _Replies(load)
 
     def age(trajectory: Trajectory) -> int:
@@ -262,7 +264,7 @@ async def _stream(load: Load, seen: Seen, *, turns: int) -> None:
         wanted = load.updates * load.batch
         while wanted > 0:
             taken = await rollouts.batch(
-                starts=min(load.batch, wanted), turns=turns, fresh=lambda t: age(t) <= BOUND
+                starts=min(load.batch, wanted), turns=turns, fresh=lambda t: age(t) <= bound
             )
             starts = taken.starts - len(taken.stale)
             wanted -= starts
@@ -280,8 +282,10 @@ async def _stream(load: Load, seen: Seen, *, turns: int) -> None:
 WAYS: Mapping[str, Callable[[Load, Seen], Coroutine[Any, Any, None]]] = {
     LOCK_STEP: _lock_step,
     SYNCHRONOUS: _synchronous,
-    ASYNCHRONOUS: lambda load, seen: _stream(load, seen, turns=0),
-    STREAMING: lambda load, seen: _stream(load, seen, turns=max(1, int(load.batch * load.mean_turns / 4))),
+    ASYNCHRONOUS: _stream,
+    STREAMING: lambda load, seen: _stream(
+        load, seen, turns=max(1, int(load.batch * load.mean_turns / SMALLER)), bound=BOUND * SMALLER
+    ),
 }
 
 
@@ -343,7 +347,8 @@ def _of_way(way: str, found: Sequence[Seen], load: Load, told: Mapping[str, Any]
         note = f"{way}: updates between an episode's begin and its learning"
         figures.append(spread(names["staleness"], ages, "updates", note=note, **told))
         shares = [seen.beyond / (seen.beyond + seen.episodes) for seen in found]
-        note = f"{way}: episodes begun more than {BOUND} updates before, which are left out of throughput"
+        bound = BOUND * SMALLER if way == STREAMING else BOUND
+        note = f"{way}: episodes begun more than {bound} updates before, which are left out of throughput"
         figures.append(spread(names["beyond_bound"], shares, "share", note=note, **told))
     return figures
 
