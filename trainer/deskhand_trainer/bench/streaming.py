@@ -39,9 +39,10 @@ from deskhand_trainer.streaming import START, RolloutStream, StreamSettings, Str
 
 LOCK_STEP, SYNCHRONOUS, ASYNCHRONOUS, STREAMING = "lock-step", "synchronous", "asynchronous", "streaming"
 BOUND = PpoConfig().max_staleness
-"""Updates between an episode's begin and its learning, at most."""
 SMALLER = 4
-"""Streaming's updates are of as much fewer turns; so its bound is as many more of them."""
+"""Streaming's updates are of as much fewer turns."""
+BOUNDS = {ASYNCHRONOUS: BOUND, STREAMING: BOUND * SMALLER}
+"""Updates between an episode's begin and its learning, at most."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -243,7 +244,7 @@ async def _lock_step(load: Load, seen: Seen) -> None:
         await asyncio.sleep(load.update_ms / 1000)
 
 
-async def _stream(load: Load, seen: Seen, *, turns: int = 0, bound: int = BOUND) -> None:
+async def _stream(load: Load, seen: Seen, *, turns: int, bound: int) -> None:
     policy = _Replies(load)
 
     def age(trajectory: Trajectory) -> int:
@@ -282,9 +283,9 @@ async def _stream(load: Load, seen: Seen, *, turns: int = 0, bound: int = BOUND)
 WAYS: Mapping[str, Callable[[Load, Seen], Coroutine[Any, Any, None]]] = {
     LOCK_STEP: _lock_step,
     SYNCHRONOUS: _synchronous,
-    ASYNCHRONOUS: _stream,
+    ASYNCHRONOUS: lambda load, seen: _stream(load, seen, turns=0, bound=BOUNDS[ASYNCHRONOUS]),
     STREAMING: lambda load, seen: _stream(
-        load, seen, turns=max(1, int(load.batch * load.mean_turns / SMALLER)), bound=BOUND * SMALLER
+        load, seen, turns=max(1, int(load.batch * load.mean_turns / SMALLER)), bound=BOUNDS[STREAMING]
     ),
 }
 
@@ -347,8 +348,7 @@ def _of_way(way: str, found: Sequence[Seen], load: Load, told: Mapping[str, Any]
         note = f"{way}: updates between an episode's begin and its learning"
         figures.append(spread(names["staleness"], ages, "updates", note=note, **told))
         shares = [seen.beyond / (seen.beyond + seen.episodes) for seen in found]
-        bound = BOUND * SMALLER if way == STREAMING else BOUND
-        note = f"{way}: episodes begun more than {bound} updates before, which are left out of throughput"
+        note = f"{way}: episodes begun more than {BOUNDS[way]} updates before, left out of throughput"
         figures.append(spread(names["beyond_bound"], shares, "share", note=note, **told))
     return figures
 
