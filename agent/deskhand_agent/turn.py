@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from deskhand_agent.accounts import charged
 from deskhand_agent.outputs import together
 from deskhand_agent.test_time.zoom import on_screen, zoomed
 from deskhand_agent.time_limits import TimeLimit, within
@@ -76,6 +77,8 @@ class TurnResult:
     """Why an action could not be carried out; the ones after it only let go of what they held."""
     user_reply: str | None = None
     """What the user said to `AskUser`."""
+    user_costs: tuple[Mapping[str, float], ...] = ()
+    """What each of their replies cost, where one did."""
     answer: str | None = None
     """What the agent said with `Answer` or `Finish`."""
     stop: StopReason | None = None
@@ -89,6 +92,7 @@ class TurnResult:
         self, index: int, observation: Observation, decision: Decision, *, model_ms: float, act_ms: float
     ) -> Step:
         """The record of the turn that was decided on this observation."""
+        decision = charged(decision, *self.user_costs) if self.user_costs else decision
         return Step(
             index=index,
             observation=observation,
@@ -228,8 +232,9 @@ class TurnRunner:
                 return replace(result, user_reply=told)
             case AskUser(question=question):
                 reply = await self._user.ask(question, remaining_s=self._remaining_s())
-                said = reply if result.user_reply is None else f"{result.user_reply} {reply}"
-                return replace(result, user_reply=said)
+                said = reply.text if result.user_reply is None else f"{result.user_reply} {reply.text}"
+                costs = (*result.user_costs, reply.cost) if reply.cost else result.user_costs
+                return replace(result, user_reply=said, user_costs=costs)
             case Zoom():
                 return await self._zoomed(action, result)
 
