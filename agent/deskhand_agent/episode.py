@@ -16,9 +16,9 @@ from deskhand_agent.ending import VOID_LIMIT, StopRules, ended, failed_end
 from deskhand_agent.errors import AgentError
 from deskhand_agent.ids import new_id
 from deskhand_agent.keeping import kept
-from deskhand_agent.loop import TRY_AGAIN, Loop, told_again
+from deskhand_agent.loop import Loop
 from deskhand_agent.notebook import Notebook, place_of
-from deskhand_agent.test_time.checking import SelfCheck
+from deskhand_agent.test_time.checking import TRY_AGAIN, SelfCheck, told_again
 from deskhand_agent.test_time.self_checks import SelfChecks
 from deskhand_agent.time_limits import TimeLimit, within
 from deskhand_agent.turn import Deadlines, TurnRunner
@@ -116,7 +116,7 @@ async def run_episode(
             start=start,
             sandbox=sandbox,
             policy=policy,
-            turns=TurnRunner(sandbox, verifier, deadlines=deadlines, limit=limit, user=told),
+            turns=TurnRunner(sandbox, verifier, policy=policy, deadlines=deadlines, limit=limit, user=told),
             rules=StopRules(turns=task.limits.turns, limit=limit, void_limit=void_limit, watcher=watcher),
             verdicts=Verdicts(verifier=verifier, sandbox=sandbox, verify_s=deadlines.verify_s),
             sink=sink,

@@ -20,9 +20,9 @@ from deskhand_agent.apis import ApiSettings
 from deskhand_agent.coordinates import Frame, Part
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import GRAMMAR, format_reply, mend_reply
-from deskhand_agent.loop import told_again
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.conversation import fitted_px, shrunk, why_void
+from deskhand_agent.test_time.checking import told_again
 from deskhand_agent.test_time.zoom import on_screen
 from deskhand_agent.types import Context, Decision, Fault, Step, fault_of
 from deskhand_sandbox.dialects import read, write_all

@@ -20,7 +20,14 @@ from deskhand_sandbox.types import Observation
 
 NOT_DONE = "That is not done yet. Go on."
 """What the agent is told that said it had finished."""
+TRY_AGAIN = "That was not right. Try again."
+"""What the agent is told between two attempts."""
 QUESTION = "Is the task done? Answer with answer(content='yes') or answer(content='no')."
+
+
+def told_again(step: Step) -> bool:
+    """Whether an attempt failed with it, and the start state came again."""
+    return step.answer is not None and step.answer.endswith(TRY_AGAIN)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
