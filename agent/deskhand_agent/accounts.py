@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from deskhand_agent.types import Decision, Fault, Step
 
@@ -46,6 +46,11 @@ def spent(decision: Decision) -> Mapping[str, float]:
         "completion_tokens": float(len(decision.completion.ids)),
     }
     return {**decision.cost, **counted}
+
+
+def charged(decision: Decision, *costs: Mapping[str, float]) -> Decision:
+    """The decision with what was asked of others for its turn on top of what it cost itself."""
+    return replace(decision, cost=together((spent(decision), *costs)))
 
 
 def together(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deskhand_agent.types import Decision, Trajectory
+from deskhand_agent.types import Decision, Trajectory, TrajectoryStart
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import (
     InfrastructureError,
@@ -29,6 +29,11 @@ BRANCH_OF = "branch_of"
 """Label of a branch: the id of the episode it left."""
 SHARED_TURNS = "shared_turns"
 """Label of a branch: how many first turns it has from there."""
+
+
+def shared_turns(start: TrajectoryStart) -> int:
+    """First turns that an episode has from the one it branched from."""
+    return int(start.labels.get(SHARED_TURNS, "0"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

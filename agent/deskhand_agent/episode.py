@@ -16,9 +16,9 @@ from deskhand_agent.ending import VOID_LIMIT, StopRules, ended, failed_end
 from deskhand_agent.errors import AgentError
 from deskhand_agent.ids import new_id
 from deskhand_agent.keeping import kept
-from deskhand_agent.loop import TRY_AGAIN, Loop, told_again
+from deskhand_agent.loop import Loop
 from deskhand_agent.notebook import Notebook, place_of
-from deskhand_agent.test_time.checking import SelfCheck
+from deskhand_agent.test_time.checking import TRY_AGAIN, SelfCheck, told_again
 from deskhand_agent.test_time.self_checks import SelfChecks
 from deskhand_agent.time_limits import TimeLimit, within
 from deskhand_agent.turn import Deadlines, TurnRunner
@@ -52,6 +52,7 @@ async def run_episode(
     self_check: SelfCheck | None = None,
     crossroads: Crossroads | None = None,
     branch: Branch | None = None,
+    notes: str = "",
     notebook: Notebook | None = None,
 ) -> Trajectory:
     """Work one task in one sandbox, from reset to verdict.
@@ -70,6 +71,7 @@ async def run_episode(
         self_check: says in the verifier's place whether an attempt succeeded, and doubts "finished".
         crossroads: keeps the computer's state at turns to branch from.
         branch: begin there, its earlier turns recorded as this episode's own, and not at the task's start.
+        notes: as `TrajectoryStart.notes`, where neither a branch nor a notebook has any.
         notebook: read before it begins and written when it has a verdict, in training alone: episodes of
             other splits neither see nor leave notes.
 
@@ -77,8 +79,7 @@ async def run_episode(
         asyncio.CancelledError: somebody stopped it; recorded first.
         Exception: the sink or the notebook failed, or there is a bug; nothing else.
     """
-    deadlines = (deadlines or Deadlines()).of_policy(policy)
-    notebook = notebook if split is Split.TRAIN else None
+    notebook = notebook if split is Split.TRAIN and branch is None else None
     place = ""
     start = TrajectoryStart(
         id=new_id(),
@@ -90,19 +91,18 @@ async def run_episode(
         split=split,
         started_at_s=time.time(),
         labels={**(labels or {}), **({} if branch is None else branch.labels)},
+        notes=notes if branch is None else branch.of.start.notes,
     )
     steps: list[Step] = []
     begun = False
     cancelled: asyncio.CancelledError | None = None
     try:
-        deadlines = deadlines.of_task(task, verifier)
+        deadlines = (deadlines or Deadlines()).of_policy(policy).of_task(task, verifier)
         late = SandboxTimeout(f"reset took more than {deadlines.reset_s:g} s")
         begin = set_up(sandbox, task) if branch is None else branch.resume(sandbox)
         ready = await within(deadlines.reset_s, begin, late)
         start = replace(start, instruction=ready.instruction)
-        if branch is not None:
-            start = replace(start, notes=branch.of.start.notes)
-        elif notebook is not None:
+        if notebook is not None:
             place = place_of(task, ready.observation)
             start = replace(start, notes=await asyncio.to_thread(notebook.read, place, group_id=group_id))
         await sink.begin(start)
@@ -116,7 +116,7 @@ async def run_episode(
             start=start,
             sandbox=sandbox,
             policy=policy,
-            turns=TurnRunner(sandbox, verifier, deadlines=deadlines, limit=limit, user=told),
+            turns=TurnRunner(sandbox, verifier, policy=policy, deadlines=deadlines, limit=limit, user=told),
             rules=StopRules(turns=task.limits.turns, limit=limit, void_limit=void_limit, watcher=watcher),
             verdicts=Verdicts(verifier=verifier, sandbox=sandbox, verify_s=deadlines.verify_s),
             sink=sink,

@@ -18,11 +18,12 @@ from deskhand_agent.grammar import GRAMMAR, format_reply, mend_reply, parse_repl
 from deskhand_agent.grammar.mending import SYNTACTIC, Repair, mended
 from deskhand_agent.types import Context, Decision, Fault, Step, fault_of
 from deskhand_sandbox.dialects import read, write_all
-from deskhand_sandbox.dialects.calls import CallSyntaxError
+from deskhand_sandbox.dialects.calls import CallSyntaxError, scan_calls
+from deskhand_sandbox.dialects.coordinates import Frame
 from deskhand_sandbox.dialects.ui_tars import RESIZED
-from deskhand_sandbox.dialects.ui_tars.reading import thought_and_calls
+from deskhand_sandbox.dialects.ui_tars.reading import escaped, thought_and_calls
 from deskhand_sandbox.errors import InvalidAction, UnknownName
-from deskhand_sandbox.types import Answer, Finish, Observation
+from deskhand_sandbox.types import Action, Answer, Finish, Observation
 
 OURS = "deskhand"
 
@@ -115,7 +116,7 @@ class UiTarsFormat:
     def reply(self, step: Step, said: str) -> str:
         decision, frame = step.decision, self.coordinates.frame(step.observation.size_px)
         try:
-            if read(self._dialect, decision.text, frame) == decision.actions:
+            if self._read(decision.text, frame) == decision.actions:
                 return decision.text
         except InvalidAction:
             pass
@@ -138,15 +139,19 @@ class UiTarsFormat:
         frame = self.coordinates.frame(seen.size_px)
         repairs: tuple[Repair, ...] = ()
         try:
-            actions = read(self._dialect, text, frame)
+            actions = self._read(text, frame)
         except InvalidAction as error:
-            near = SYNTACTIC if mending else ()
-            found = mended(text, lambda changed: read(self._dialect, changed, frame), near)
+            near = _NEAR if mending else ()
+            found = mended(text, lambda changed: self._read(changed, frame), near)
             if found is None:
                 fault = Fault.SYNTAX if isinstance(error, CallSyntaxError) else Fault.UNKNOWN_ACTION
                 return Decision(actions=(), text=text, error=str(error), fault=fault, cost=cost)
             actions, repairs = found
         return Decision(actions=actions, text=text, thought=_thought(text), repairs=repairs, cost=cost)
+
+    def _read(self, text: str, frame: Frame) -> tuple[Action, ...]:
+        scan_calls(thought_and_calls(text)[1])  # the dialect takes unescaped quotes as they come
+        return read(self._dialect, text, frame)
 
 
 def _thought(text: str) -> str | None:
@@ -157,6 +162,9 @@ def _thought(text: str) -> str | None:
 
 # ---- UI-TARS's words
 
+_ESCAPES = (Repair.ESCAPES, escaped)
+# first, for the others would change what stands in such a text; and last, for what they lay bare
+_NEAR = (_ESCAPES, *SYNTACTIC, _ESCAPES)
 _NORMALISED = CoordinateSystem(kind="normalised")
 _UI_TARS: Mapping[str, CoordinateSystem] = {
     "ui_tars": RESIZED,

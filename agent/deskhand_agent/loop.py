@@ -9,6 +9,7 @@ from deskhand_agent.branching import Crossroads
 from deskhand_agent.ending import StopRules, ended
 from deskhand_agent.errors import InferenceTimeout
 from deskhand_agent.last_words import last_words
+from deskhand_agent.test_time.checking import TRY_AGAIN
 from deskhand_agent.test_time.self_checks import Seen, SelfChecks
 from deskhand_agent.time_limits import TimeLimit, within
 from deskhand_agent.turn import Deadlines, TurnRunner
@@ -22,21 +23,12 @@ from deskhand_agent.types import (
     StopReason,
     TrajectoryEnd,
     TrajectoryStart,
-    reads_tree,
 )
 from deskhand_agent.verdicts import Verdicts
-from deskhand_sandbox.base import Capability, Sandbox
+from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import SandboxTimeout
 from deskhand_sandbox.tasks.setup import set_up
 from deskhand_sandbox.types import Observation
-
-TRY_AGAIN = "That was not right. Try again."
-"""What the agent is told between two attempts."""
-
-
-def told_again(step: Step) -> bool:
-    """Whether an attempt failed with it, and the start state came again."""
-    return step.answer is not None and step.answer.endswith(TRY_AGAIN)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -68,7 +60,7 @@ class Loop:
             SandboxError, AgentError: something broke, or took longer than it may.
         """
         answer = last_words(action for step in self.steps for action in step.decision.actions)
-        observation = await self._with_tree(observation)
+        observation = await self.turns.shown(observation)
         while True:
             asked, extended_s = time.monotonic(), self.limit.extended_s
             context = self._remembered(observation)
@@ -81,13 +73,9 @@ class Loop:
                 await within(self.deadlines.reset_s, kept, self._slow("a snapshot"))
             review = decision.review
             if review is not None and review.verdict is ReviewVerdict.STEERED:
-                observation = await self._with_tree(await self.turns.whole(observation))
+                observation = await self.turns.whole(observation)
             told = "" if review is None else review.answer
             result = await self.turns.run(decision.actions, observation, told=told)
-            seen_at_ms = result.observation.settled_ms
-            looked = await self._with_tree(result.observation)
-            settle_ms = result.settle_ms + looked.settled_ms - seen_at_ms
-            result = replace(result, observation=looked, settle_ms=settle_ms)
             model_ms = (decided - asked - waited_s) * 1000
             act_ms = (time.monotonic() - decided) * 1000
             step = result.step(len(self.steps), observation, decision, model_ms=model_ms, act_ms=act_ms)
@@ -103,7 +91,7 @@ class Loop:
                 return end
             again = set_up(self.sandbox, self.start.task)
             ready = await within(self.deadlines.reset_s, again, self._slow("reset"))
-            observation, answer = await self._with_tree(ready.observation), None
+            observation, answer = await self.turns.shown(ready.observation), None
             self.attempts, self.began = self.attempts - 1, len(self.steps)
 
     def _remembered(self, observation: Observation) -> Context:
@@ -117,16 +105,6 @@ class Loop:
             observation=observation,
             sandbox=self.sandbox if reads_state else None,
         )
-
-    async def _with_tree(self, seen: Observation) -> Observation:
-        """The screen looked at again with its accessibility tree, where the policy reads trees: picture and
-        tree are of the same moment."""
-        known = seen.text_tree is not None or seen.region is not None
-        if known or not reads_tree(self.policy) or Capability.TEXT_TREE not in self.sandbox.capabilities:
-            return seen
-        late = SandboxTimeout(f"a look took more than {self.deadlines.act_s:g} s")
-        now = await within(self.deadlines.act_s, self.sandbox.observe(text_tree=True), late)
-        return replace(now, output=seen.output, settled_ms=seen.settled_ms + now.settled_ms)
 
     async def _record(self, step: Step) -> None:
         await self.sink.step(self.start.id, step)

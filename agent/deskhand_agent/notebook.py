@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import logging
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 from urllib.parse import urlsplit
 
 import blake3
@@ -21,6 +22,8 @@ from deskhand_agent.memory.base import newest_within
 from deskhand_agent.memory.room import clipped
 from deskhand_agent.types import Trajectory
 from deskhand_sandbox.types import JsonValue, Observation, Task
+
+log = logging.getLogger(__name__)
 
 KEPT = 64
 """Notes kept of a place; older ones are deleted."""
@@ -77,8 +80,9 @@ class Notebook:
             return self._newest(place)
         file = self._folder / TOLD / _named(group_id)
         with self._telling:
-            with suppress(FileNotFoundError):
-                return str(json.loads(file.read_text()))
+            told = _read(file)
+            if isinstance(told, str):
+                return told
             told = self._newest(place)
             _write(file, told)
             with suppress(FileNotFoundError):  # another process forgets the same ones
@@ -104,7 +108,7 @@ class Notebook:
             old.unlink(missing_ok=True)
 
     def _newest(self, place: str) -> str:
-        lines = [clipped(_line(path), self._chars - 1) for path in self._files(place)]
+        lines = [clipped(line, self._chars - 1) for path in self._files(place) if (line := _line(path))]
         return "\n".join(newest_within(lines, self._chars))
 
     def _of(self, place: str) -> Path:
@@ -139,7 +143,18 @@ def _write(file: Path, content: JsonValue) -> None:
     part.replace(file)
 
 
+def _read(file: Path) -> JsonValue:
+    """What it holds; None where it is not there, or was damaged, as by a loss of power."""
+    try:
+        return cast("JsonValue", json.loads(file.read_text()))
+    except FileNotFoundError:  # another process made room
+        return None
+    except (ValueError, RecursionError) as error:
+        log.warning("%s cannot be read, and is passed over: %s", file, error)
+        return None
+
+
 def _line(path: Path) -> str:
-    with suppress(FileNotFoundError):  # another process made room
-        return str(json.loads(path.read_text())["note"])
-    return ""
+    note = _read(path)
+    line = note.get("note") if isinstance(note, dict) else None
+    return line if isinstance(line, str) else ""

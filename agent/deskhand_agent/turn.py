@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from deskhand_agent.accounts import charged
 from deskhand_agent.outputs import together
 from deskhand_agent.test_time.zoom import on_screen, zoomed
 from deskhand_agent.time_limits import TimeLimit, within
-from deskhand_agent.types import Decision, Policy, Step, StepTimings, StopReason, patience_s
+from deskhand_agent.types import Decision, Policy, Step, StepTimings, StopReason, patience_s, reads_tree
 from deskhand_agent.users import Conversation
-from deskhand_sandbox.base import RewardingVerifier, Sandbox, Verifier, verdict_s
+from deskhand_sandbox.base import Capability, RewardingVerifier, Sandbox, Verifier, verdict_s
 from deskhand_sandbox.deadlines import asked_s
 from deskhand_sandbox.dialects.pointing import letting_go
 from deskhand_sandbox.errors import InvalidAction, SandboxTimeout, UnsupportedCapability, VerifierError
@@ -76,6 +77,8 @@ class TurnResult:
     """Why an action could not be carried out; the ones after it only let go of what they held."""
     user_reply: str | None = None
     """What the user said to `AskUser`."""
+    user_costs: tuple[Mapping[str, float], ...] = ()
+    """What each of their replies cost, where one did."""
     answer: str | None = None
     """What the agent said with `Answer` or `Finish`."""
     stop: StopReason | None = None
@@ -89,6 +92,7 @@ class TurnResult:
         self, index: int, observation: Observation, decision: Decision, *, model_ms: float, act_ms: float
     ) -> Step:
         """The record of the turn that was decided on this observation."""
+        decision = charged(decision, *self.user_costs) if self.user_costs else decision
         return Step(
             index=index,
             observation=observation,
@@ -109,16 +113,19 @@ class TurnRunner:
         sandbox: Sandbox,
         verifier: Verifier,
         *,
+        policy: Policy,
         deadlines: Deadlines,
         limit: TimeLimit,
         user: Conversation,
     ) -> None:
         """
         Args:
+            policy: whose turns they are, and who is shown what they lead to.
             limit: the episode's.
         """
         self._sandbox = sandbox
         self._verifier = verifier
+        self._policy = policy
         self._deadlines = deadlines
         self._limit = limit
         self._user = user
@@ -142,9 +149,10 @@ class TurnRunner:
         if observation.region is None:
             self._screen = observation
         result = await self._each(actions, observation, told)
-        if not result.outputs:
-            return result
-        return replace(result, observation=replace(result.observation, output=together(result.outputs)))
+        seen = result.observation
+        shown = await self.shown(replace(seen, output=together(result.outputs)) if result.outputs else seen)
+        settle_ms = result.settle_ms + shown.settled_ms - seen.settled_ms
+        return replace(result, observation=shown, settle_ms=settle_ms)
 
     async def whole(self, seen: Observation) -> Observation:
         """All of the screen where this shows a part of it, and otherwise this.
@@ -154,7 +162,21 @@ class TurnRunner:
         """
         if seen.region is None:
             return seen
-        return replace(await self._all(), output=seen.output, settled_ms=seen.settled_ms)
+        return await self.shown(replace(await self._all(), output=seen.output, settled_ms=seen.settled_ms))
+
+    async def shown(self, seen: Observation) -> Observation:
+        """The screen looked at again with its accessibility tree, where the policy reads trees: picture and
+        tree are of the same moment.
+
+        Raises:
+            InfrastructureError: the computer failed, or passed its deadline.
+        """
+        known = seen.text_tree is not None or seen.region is not None
+        if known or not reads_tree(self._policy) or Capability.TEXT_TREE not in self._sandbox.capabilities:
+            return seen
+        late = SandboxTimeout(f"a look took more than {self._deadlines.act_s:g} s")
+        now = await within(self._deadlines.act_s, self._sandbox.observe(text_tree=True), late)
+        return replace(now, output=seen.output, settled_ms=seen.settled_ms + now.settled_ms)
 
     async def _each(self, actions: Sequence[Action], observation: Observation, told: str) -> TurnResult:
         result = TurnResult(observation=observation)
@@ -228,8 +250,9 @@ class TurnRunner:
                 return replace(result, user_reply=told)
             case AskUser(question=question):
                 reply = await self._user.ask(question, remaining_s=self._remaining_s())
-                said = reply if result.user_reply is None else f"{result.user_reply} {reply}"
-                return replace(result, user_reply=said)
+                said = reply.text if result.user_reply is None else f"{result.user_reply} {reply.text}"
+                costs = (*result.user_costs, reply.cost) if reply.cost else result.user_costs
+                return replace(result, user_reply=said, user_costs=costs)
             case Zoom():
                 return await self._zoomed(action, result)
 

@@ -149,7 +149,8 @@ class Decision:
     cost: Mapping[str, float] = field(default_factory=dict[str, float])
     """What an endpoint counted: "prompt_tokens" (of which "cached_tokens"), "completion_tokens", "usd"; how
     many requests came to nothing before this reply, by the name of their `Trouble`; "waited_s" for its rate
-    limits and between requests. Of all replies, where several were drawn, and those that made no sense."""
+    limits and between requests. Of all replies, where several were drawn, and those that made no sense; with
+    those of a user and of a self-check that the turn asked."""
     rating: float | None = None
     """Where several replies were drawn: the process reward model's score of this one, or the share of them
     that agrees with it; None where nobody compared."""

@@ -76,7 +76,7 @@ async def branch_off(
         held = _Held(sink, order)
         branch = None
         if from_snapshot:
-            first = replace(done[0], start=replace(done[0].start, id=order.of.id, notes=order.of.start.notes))
+            first = replace(done[0], start=replace(done[0].start, id=order.of.id))
             branch = Branch(of=first, turn=order.step, snapshot=keeper.snapshots[0])
             acting, written = policy, sink
         else:
@@ -92,6 +92,7 @@ async def branch_off(
             deadlines=deadlines,
             crossroads=keeper if keeps and not from_snapshot else None,
             branch=branch,
+            notes=order.of.start.notes,
             self_check=self_check,
         )
         if branch is None and not held.released and not _broken([episode]):

@@ -61,7 +61,7 @@ class Retracing:
             if self._tell is not None:
                 await self._tell(self.same_until > min(self._turns, len(self._recorded.steps) - 1))
         try:
-            return await self._then.act(replace(context, notes=self._recorded.start.notes))
+            return await self._then.act(context)
         except OracleError:
             # an oracle that is lost cannot win any more
             return Decision(actions=(Fail(),), text="fail()")

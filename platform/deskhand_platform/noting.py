@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
+from deskhand_agent.branching import shared_turns
 from deskhand_agent.types import Step, TrajectoryEnd, TrajectoryStart
 from deskhand_flywheel.annotations import scorer_of
 from deskhand_flywheel.store import Store
@@ -18,7 +19,7 @@ log = logging.getLogger("deskhand_platform.worker")
 
 class Noting:
     """The store, which is also told of a reviewed step that a person found it good; says what has begun, and
-    when a person has spoken.
+    when a person has spoken. Of turns that a branch has from another episode it was told there.
 
     Counts the bytes of what each episode was shown.
     """
@@ -35,11 +36,14 @@ class Noting:
         self.current = ""
         """Id of the episode that began last; empty before one did."""
         self.sizes: Counter[str] = Counter()
+        self._copied: Counter[str] = Counter()
+        """First turns of each episode that it has from another."""
 
     async def begin(self, start: TrajectoryStart) -> None:
         await self._sink.begin(start)
         await self._begun(start)
         self.current = start.id
+        self._copied[start.id] = shared_turns(start)
         logs.note(trajectory=start.id)
         log.info("an episode began")
 
@@ -47,7 +51,7 @@ class Noting:
         self.sizes[trajectory_id] += _size(step.observation)
         await self._sink.step(trajectory_id, step)
         review = step.decision.review
-        if review is not None and review.by is not None:
+        if review is not None and review.by is not None and step.index >= self._copied[trajectory_id]:
             # accepted, or their own: what was proposed instead stands in the review
             mark = StepScore(
                 trajectory_id=trajectory_id,

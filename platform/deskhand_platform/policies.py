@@ -42,6 +42,8 @@ TEST_TIME = "test_time"
 """Setting of every policy: `Deliberation`."""
 NOTEBOOK = "notebook"
 """Setting of every policy that has a memory: whether what it writes is told to its owner's later tasks."""
+DRAWS_NONE = ("scripted", "person")
+"""Policies that have no replies to choose from."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,11 +117,7 @@ class PolicyMaker:
         with _refusing(f"policy.settings.{TEST_TIME}"):
             wanted = read_settings(Deliberation, told)
         policy = await self.make(PolicyRef(name=ref.name, settings=settings))
-        if wanted.samples > 1 and ref.name == "local" and not settings.get("temperature"):
-            raise InvalidField(
-                "policy.settings.temperature",
-                "at 0 it says the same each time: give more, or one sample",
-            )
+        refuse_alike(ref.name, settings, wanted)
         judge = await self._judge(wanted.judge) if wanted.judges else None
         with _refusing(f"policy.settings.{TEST_TIME}"):
             done = deliberate(policy, wanted, judge)
@@ -215,6 +213,30 @@ class PolicyMaker:
     async def _kept(self, policy_id: str) -> tuple[ModelBundle, SharedEngine]:
         folder = await self._store.materialise_policy(policy_id, self._folder / policy_id)
         return await self._models.get(folder, policy_id)
+
+
+def refuse_alike(name: str, settings: Mapping[str, Any], wanted: Deliberation) -> None:
+    """Refuse several samples of what is the same each time.
+
+    Args:
+        settings: the policy's own.
+
+    Raises:
+        InvalidField: it draws no replies, or always the likeliest.
+    """
+    if wanted.samples == 1:
+        return
+    if name in DRAWS_NONE:
+        raise InvalidField(
+            f"policy.settings.{TEST_TIME}.samples",
+            f"the {name} policy draws no replies that could differ: give 1, or leave it out",
+        )
+    # where nothing is said, a local policy is greedy, and models behind an API are not
+    if not settings.get("temperature", 0.0 if name == "local" else 1.0):
+        raise InvalidField(
+            "policy.settings.temperature",
+            "at 0 it says the same each time: give more, or one sample",
+        )
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from deskhand_agent.sinks import MemorySink
 from deskhand_agent.time_limits import waiting_ones_turn
 from deskhand_agent.turn import Deadlines
 from deskhand_agent.types import Decision, Failure, Step, StopReason, Trajectory, TrajectoryEnd
-from deskhand_agent.users import NOBODY, SILENT, Question
+from deskhand_agent.users import NOBODY, SILENT, Question, Reply
 from deskhand_sandbox.errors import (
     BackendMissing,
     InfrastructureError,
@@ -246,8 +246,8 @@ async def test_several_actions_of_a_turn_are_one_step(stub: SimpleNamespace) -> 
 
 
 async def test_the_user_is_asked_and_the_reply_kept(stub: SimpleNamespace) -> None:
-    async def user(question: Question) -> str:
-        return f"{question.text}: blue"
+    async def user(question: Question) -> Reply:
+        return Reply(text=f"{question.text}: blue")
 
     trajectory = await run(stub, (AskUser(question="Which"),), (Finish(),), user=user)
     assert trajectory.steps[0].answer == "Which: blue"
@@ -255,9 +255,9 @@ async def test_the_user_is_asked_and_the_reply_kept(stub: SimpleNamespace) -> No
 
 @pytest.mark.parametrize("asleep", [True, False])
 async def test_nobody_there_to_answer_does_not_stop_the_episode(stub: SimpleNamespace, asleep: bool) -> None:
-    async def user(question: Question) -> str:
+    async def user(question: Question) -> Reply:
         await asyncio.Event().wait()
-        return question.text
+        return Reply(text=question.text)
 
     task = stub.task(seconds=0.2)
     told = {"user": user} if asleep else {}

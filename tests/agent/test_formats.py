@@ -114,6 +114,7 @@ def test_what_it_is_told_it_may_write_can_be_read(name: str, context: Context) -
         ("Action: click(", Fault.SYNTAX),
         ("Action: teleport()", Fault.UNKNOWN_ACTION),
         ("Action: click(point='here')", Fault.UNKNOWN_ACTION),
+        ("Action: type(content='a', submit='b')", Fault.UNKNOWN_ACTION),
     ],
 )
 def test_what_is_no_action_is_a_void_turn_of_its_kind(text: str, fault: Fault, stub: SimpleNamespace) -> None:
@@ -134,6 +135,31 @@ def test_a_near_miss_is_mended_and_counted(text: str, repair: Repair, stub: Simp
     decision = find_format("ui_tars", PIXELS).decision(text, stub.observation(), {})
     assert (decision.actions, decision.repairs) == ((Click(x=14, y=28),), (repair,))
     assert decision.text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "repairs"),
+    [
+        ("Thought: why\nAction: type(content='it's so')", "it's so", (Repair.ESCAPES,)),
+        ('Action: type(content="say "hi" to `her`")[EOS]', 'say "hi" to `her`', (Repair.ESCAPES,)),
+        (
+            "Thought: why\n```\nAction: type(content='it's so')\n```",
+            "it's so",
+            (Repair.FENCE, Repair.ESCAPES),
+        ),
+        ("Thought: why\nAction: type(content='it\\'s so')", "it's so", ()),
+    ],
+)
+def test_quotes_that_are_not_escaped_are_mended_and_counted(
+    text: str, typed: str, repairs: tuple[Repair, ...]
+) -> None:
+    form = find_format("ui_tars", PIXELS)
+    decision = form.decision(text, SEEN, {})
+    assert (decision.actions, decision.repairs, decision.text) == ((TypeText(text=typed),), repairs, text)
+    assert form.decision(text, SEEN, {}, mending=False).void is bool(repairs)
+    # it is shown how it should have said it
+    shown = form.reply(step(SEEN, decision), "as we say it")
+    assert form.decision(shown, SEEN, {}, mending=False).actions == decision.actions
 
 
 @settings(max_examples=200)

@@ -128,6 +128,23 @@ def test_what_another_process_forgets_first_is_no_error(tmp_path: Path) -> None:
     assert Notebook(tmp_path, MEMORY).read("stub", group_id="g") == ""
 
 
+@pytest.mark.parametrize("left", [b"", b'{"place": "st', b"\xff\xfe", b"null", b"[1]", b'{"note": 3}'])
+async def test_a_damaged_note_is_passed_over(stub: SimpleNamespace, tmp_path: Path, left: bytes) -> None:
+    notebook = Notebook(tmp_path, MEMORY)
+    for thought in ("one", "two", "three"):
+        await worked(stub, notebook, thought)
+    damaged = sorted(tmp_path.rglob("*.json"))[1]
+    damaged.write_bytes(left)
+    done, _ = await worked(stub, notebook, "four")
+    assert done.start.notes == "Click 1 times (done): one\nClick 1 times (done): three"
+    # what a group was told is told anew
+    assert notebook.read("stub", group_id="g").count("\n") == 2
+    (told,) = (tmp_path / notebook_module.TOLD).iterdir()
+    told.write_bytes(left)
+    assert Notebook(tmp_path, MEMORY).read("stub", group_id="g").count("\n") == 2
+    assert Notebook(tmp_path, MEMORY).read("stub", group_id="g") == notebook.read("stub")
+
+
 async def test_the_newest_are_told_and_kept(stub: SimpleNamespace, tmp_path: Path) -> None:
     notebook = Notebook(tmp_path, MEMORY, chars=60)
     for number in range(KEPT + 3):

@@ -46,6 +46,7 @@ def runner(stub: SimpleNamespace, sandbox: Any, *, seconds: float = 30.0, act_s:
     return TurnRunner(
         sandbox,
         stub.Rewards(),
+        policy=stub.Policy(),
         deadlines=Deadlines(act_s=act_s),
         limit=TimeLimit(seconds),
         user=Conversation(by_rule, stub.task(), "", answer_s=1.0),

@@ -85,6 +85,12 @@ def test_importing_stays_light(module: str, forbidden: tuple[str, ...]) -> None:
     assert result.stdout.strip() == "[]"
 
 
+def test_the_episode_loop_stays_short() -> None:
+    """Under 150 lines, and so is what stands around it."""
+    files = [PACKAGES["agent"] / name for name in ("loop.py", "episode.py")]
+    assert {path.name: n for path in files if (n := len(path.read_text().splitlines())) >= 150} == {}
+
+
 def test_no_file_outgrows_a_reader() -> None:
     """Files aim at 150 lines and are questioned at 400."""
     long = {

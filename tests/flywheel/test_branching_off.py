@@ -8,11 +8,18 @@ import pytest
 
 from deskhand_agent.branching import BRANCH_OF, SHARED_TURNS
 from deskhand_agent.episode import run_episode
+from deskhand_agent.inference import Completion, CompletionRequest, FinishReason
+from deskhand_agent.memory import WindowMemory
+from deskhand_agent.models.bundle import build_tiny
+from deskhand_agent.models.prompting import decode_reply, tokenise_reply
+from deskhand_agent.models.tiny import TinyConfig
+from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.sinks import MemorySink
 from deskhand_agent.turn import Deadlines
 from deskhand_agent.types import Context, Decision, Trajectory
 from deskhand_flywheel.branching_off import EXACT, BranchOrder, branch_off
 from deskhand_flywheel.errors import NotReplayable
+from deskhand_flywheel.prm.examples import read_steps
 from deskhand_flywheel.retracing import Retracing
 from deskhand_sandbox.backends.world import WorldSandbox
 from deskhand_sandbox.base import Capability
@@ -99,6 +106,43 @@ async def test_branches_share_the_turns_before_theirs(
         keys = ["ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowLeft", "finished()"]
         assert [step.decision.text for step in one.steps] == keys
         assert one.end is not None and one.end.outcome is not None
+
+
+@pytest.mark.parametrize("kind", [Counting, Forgetful])
+async def test_the_notes_a_branch_was_told_are_recorded_and_show_its_prompts_again(
+    kind: type[Counting],
+) -> None:
+    recorded, sink, bundle = await walked("llrl"), MemorySink(), build_tiny(TinyConfig())
+    recorded = replace(recorded, start=replace(recorded.start, notes="the left door is locked"))
+    bundle.memory = WindowMemory(screens="text")
+
+    class Finishes:
+        async def generate(self, request: CompletionRequest) -> Completion:
+            ids = tokenise_reply(bundle, "finished()")
+            return Completion(
+                ids=ids, logprobs=(-0.5,) * len(ids), finish_reason=FinishReason.STOP,
+                policy_id="p", policy_update=0,
+            )  # fmt: skip
+
+    async with kind() as sandbox:
+        done = await branch_off(
+            BranchOrder(of=recorded, step=2, task=TASK, episodes=2),
+            sandbox=sandbox,
+            policy=LocalPolicy(bundle=bundle, engine=Finishes()),
+            sink=sink,
+            labels={},
+            deadlines=Deadlines(),
+        )
+    assert [one.start.notes for one in done] == [recorded.start.notes] * 2
+    for kept in sink.trajectories:
+        assert kept.start.notes == recorded.start.notes
+        decided = kept.steps[-1].decision
+        assert decided.request is not None
+        shown = decided.request.prompt_ids
+        assert recorded.start.notes in decode_reply(bundle, shown)
+        elsewhere = replace(decided, request=replace(decided.request, processor_hash="another"))
+        again = replace(kept, steps=(*kept.steps[:-1], replace(kept.steps[-1], decision=elsewhere)))
+        assert read_steps(again, bundle)[-1].prompt_ids == shown
 
 
 async def test_a_branch_from_a_state_that_looks_different_says_so() -> None:

@@ -205,6 +205,14 @@ async def test_settings_say_what_is_computed_at_test_time(
     assert careful.self_check is not None and careful.self_check.doubts == 1
     asked = await made("openai", model="m", base_url="http://127.0.0.1:9/v1", test_time={"checks": 1})
     assert asked.self_check is not None
+    greedy = {"model": "m", "base_url": "http://127.0.0.1:9/v1", "temperature": 0.0}
+    for name, alone, why in (
+        ("scripted", {}, "the scripted policy draws no replies"),
+        ("person", {}, "the person policy draws no replies"),
+        ("openai", greedy, "at 0 it says the same each time"),
+    ):
+        with pytest.raises(InvalidField, match=why):
+            await made(name, **alone, test_time={"samples": 2})
     await maker.close()
     for settings, error, why in (
         ({"test_time": {"samples": 4}}, InvalidField, "at 0 it says the same each time"),

@@ -21,7 +21,7 @@ from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
 from deskhand_agent.sinks import MemorySink
 from deskhand_agent.types import Context, Decision
-from deskhand_agent.users import Question, by_rule
+from deskhand_agent.users import Question, Reply, by_rule
 from deskhand_agent.worker import WorkerSettings
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.backends.world import WorldSandbox
@@ -97,7 +97,7 @@ async def test_a_policy_that_asks_now_and_then_learns_to_ask(
 
 
 async def test_questions_are_counted_and_those_that_nobody_answered(tiny: ModelBundle) -> None:
-    async def broken(question: Question) -> str:
+    async def broken(question: Question) -> Reply:
         raise EndpointError("no")
 
     bundle, asks = tiny, tokenise_reply(tiny, "call_user(content='Which arm?')")

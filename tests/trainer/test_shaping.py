@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
-from deskhand_agent.loop import TRY_AGAIN
 from deskhand_agent.types import Decision, Step, StepTimings
 from deskhand_sandbox.types import Action, Click, Image, Observation, Wait
 from deskhand_trainer.batches import reward_rule, with_rewards

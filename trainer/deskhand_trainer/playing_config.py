@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal
+from urllib.parse import urlsplit
 
 from deskhand_agent.endpoint.wire import Form
 from deskhand_agent.test_time.settings import Deliberation
@@ -104,12 +105,21 @@ class EvaluateConfig:
 
 
 def _refuse_models(engine: str, executor: str, policy: str) -> None:
-    if engine and not engine.startswith(("http://", "https://")):
+    if engine and not _is_address(engine):
         raise ValueError(f"engine {engine!r} is no http://HOST:PORT")
     if engine and policy != "local":
         raise ValueError(f"engine: the {policy} policy has no model whose replies a server could draw")
     if executor and policy != "local":
         raise ValueError(f"executor: the {policy} policy says no plans to carry out")
+
+
+def _is_address(url: str) -> bool:
+    """Whether a server may be there: a host, and a port that is one if any."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def addresses(engine: str) -> tuple[str, ...]:
@@ -123,7 +133,7 @@ def refuse_servers(engine: str, engines: int) -> None:
     """
     urls = addresses(engine)
     for url in urls:
-        if not url.startswith(("http://", "https://")):
+        if not _is_address(url):
             raise ValueError(f"engine {url!r} is no http://HOST:PORT")
     if len(set(urls)) < len(urls):
         raise ValueError("engine names a server twice, which has one set of weights: name each once")
@@ -138,7 +148,7 @@ def refuse_user(user: str, model: str) -> None:
     """Raises:
     ValueError: the endpoint that plays the user is none, or one of it and its model is not given.
     """
-    if user and not user.startswith(("http://", "https://")):
+    if user and not _is_address(user):
         raise ValueError(f"user {user!r} is no https://HOST/v1")
     if bool(user) != bool(model):
         raise ValueError("user and user_model go together: give both, or neither")

@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 import torch
 from torch import Tensor
 
+from deskhand_agent.branching import shared_turns
 from deskhand_agent.inference import Sampling
 from deskhand_agent.models.bundle import save_bundle
 from deskhand_agent.models.value import ValueHead
@@ -50,7 +51,7 @@ from deskhand_trainer.learner import actor_lr
 from deskhand_trainer.loop_state import Cursor, PpoOutcome, PpoSetting, loop_metrics
 from deskhand_trainer.process_reward import judged, keep_scores
 from deskhand_trainer.replay import Successes, replayed
-from deskhand_trainer.rollouts import Collected, episode_of, shared_turns
+from deskhand_trainer.rollouts import Collected, episode_of
 from deskhand_trainer.self_imitation import imitated, usual, warmed_up
 from deskhand_trainer.self_play import compared
 from deskhand_trainer.single_steps import Stage, stage_of
@@ -143,7 +144,7 @@ class PpoLoop:
             # it waits for replies under way; the event loop, which serves a stream's environments, does not
             await asyncio.to_thread(self.engine.update_weights, weights, update=self.learner.updates)
         times = watch.split()
-        lengths = [len(t.steps) - shared_turns(t) for t in collected.trajectories]
+        lengths = [len(t.steps) - shared_turns(t.start) for t in collected.trajectories]
         self.cursor.account(times, lengths, stale_turns=collected.stale_turns)
         metrics = iteration_metrics(episodes, batch, report, times, lr=lr or 0.0)
         metrics |= rollout_metrics(collected, episodes, update) | {"elapsed_s": self.cursor.elapsed_s}

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from deskhand_agent.branching import BRANCH_OF, SHARED_TURNS
+from deskhand_agent.branching import BRANCH_OF, shared_turns
 from deskhand_agent.episode import told_again
 from deskhand_agent.inference import CompletionRequest
 from deskhand_agent.types import Context, Policy, Step, StepSink, Trajectory
@@ -305,7 +305,7 @@ def episode_of(
         seed=trajectory.start.task.seed,
         group_id=trajectory.start.group_id,
         branch_of=trajectory.start.labels.get(BRANCH_OF),
-        shared_turns=shared_turns(trajectory),
+        shared_turns=shared_turns(trajectory.start),
         samples=tuple(samples),
         outcome=end.outcome.score,
         success=end.outcome.success,
@@ -323,11 +323,6 @@ def episode_of(
         unanswered=sum(_asks(step) and _unanswered(step) for step in trajectory.steps),
         answer=right_answer(trajectory.start.task),
     )
-
-
-def shared_turns(trajectory: Trajectory) -> int:
-    """First turns that it has from the episode it branched from."""
-    return int(trajectory.start.labels.get(SHARED_TURNS, "0"))
 
 
 def _asks(step: Step) -> bool:

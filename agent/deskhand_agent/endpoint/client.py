@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +14,7 @@ import httpx
 
 from deskhand_agent.apis.key import key_of
 from deskhand_agent.endpoint.wire import PATHS, Form, Vocabulary, read_completion, version_of, write_request
-from deskhand_agent.errors import EndpointError, InferenceError, InferenceTimeout
+from deskhand_agent.errors import EndpointError, InferenceError, InferenceTimeout, Trouble
 from deskhand_agent.inference import Completion, CompletionRequest
 
 TOKEN_VARIABLE = "DESKHAND_ENGINE_TOKEN"
@@ -68,7 +68,7 @@ class HttpEngine:
             any_weights: whatever it serves is fine, for it is given others before it is asked.
 
         Raises:
-            EndpointError: the token has signs that no header takes.
+            EndpointError: the url is none, or the token has signs that no header takes.
         """
         self.settings = settings
         self.policy_id = policy_id
@@ -77,7 +77,7 @@ class HttpEngine:
         self._vocabulary, self._any_weights = vocabulary, any_weights
         token = key_of(settings.token, TOKEN_VARIABLE)
         self._client = httpx.AsyncClient(
-            base_url=settings.url,
+            base_url=_address(settings.url),
             timeout=settings.timeout_s,
             headers={"Authorization": f"Bearer {token}"} if token else {},
             limits=httpx.Limits(max_connections=None),
@@ -232,6 +232,14 @@ class HttpEngine:
                 raise EndpointError(f"{where} broke off: {error or type(error).__name__}") from error
             await asyncio.sleep(self.settings.pause_s * 2 ** (self.settings.retries - left))
         raise AssertionError("unreachable")
+
+
+def _address(url: str) -> httpx.URL:
+    with suppress(httpx.InvalidURL):
+        address = httpx.URL(url)
+        if address.host and 0 <= (address.port or 0) <= 65535:
+            return address
+    raise EndpointError(f"{url!r} is no http://HOST:PORT", trouble=Trouble.REFUSED)
 
 
 def _content(got: httpx.Response, where: str) -> Any:

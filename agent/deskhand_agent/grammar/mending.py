@@ -37,6 +37,8 @@ class Repair(StrEnum):
     """A call cut off before its last brackets."""
     PROSE = "prose"
     """Words before or after the calls."""
+    ESCAPES = "escapes"
+    """Quotes within a text that are not escaped, in UI-TARS's grammar: `type(content='it's')`."""
 
 
 T = TypeVar("T")

@@ -20,11 +20,11 @@ from deskhand_agent.apis import ApiSettings
 from deskhand_agent.coordinates import Frame, Part
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import GRAMMAR, format_reply, mend_reply
-from deskhand_agent.loop import told_again
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.policies.conversation import fitted_px, shrunk, why_void
+from deskhand_agent.test_time.checking import told_again
 from deskhand_agent.test_time.zoom import on_screen
-from deskhand_agent.types import Context, Decision, Fault, Step
+from deskhand_agent.types import Context, Decision, Fault, Step, fault_of
 from deskhand_sandbox.dialects import read, write_all
 from deskhand_sandbox.dialects.coordinates import shown_at
 from deskhand_sandbox.dialects.pointing import pointer_after
@@ -208,14 +208,8 @@ def decide(
             else:
                 actions += read(dialect, call, frame, pointer=pointer_after(actions, pointer))
     except (InvalidAction, ActionSyntaxError) as error:
-        return Decision(
-            actions=(),
-            text=text,
-            thought=thought,
-            error=str(error),
-            fault=Fault.UNKNOWN_ACTION,
-            cost=cost,
-        )
+        fault = fault_of(error) if isinstance(error, ActionSyntaxError) else Fault.UNKNOWN_ACTION
+        return Decision(actions=(), text=text, thought=thought, error=str(error), fault=fault, cost=cost)
     if part is not None:
         actions = [part.action_to_part(action) for action in actions]
     return Decision(actions=tuple(actions), text=text, thought=thought, repairs=tuple(repairs), cost=cost)

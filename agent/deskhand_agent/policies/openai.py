@@ -69,7 +69,8 @@ class OpenAIPolicy(BySettings[OpenAISettings]):
     async def ask(self, context: Context, question: str) -> Decision:
         """What the model says to a question; see `Answering.ask`."""
         reply, _ = await self._replied(context, question)
-        return Decision(actions=(), text=reply.content.text, cost=reply.cost)
+        said = reply.content
+        return Decision(actions=(), text=said.text, fault=said.fault, cost=reply.cost)
 
     async def close(self) -> None:
         """Close the connections."""

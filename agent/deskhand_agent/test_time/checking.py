@@ -20,7 +20,14 @@ from deskhand_sandbox.types import Observation
 
 NOT_DONE = "That is not done yet. Go on."
 """What the agent is told that said it had finished."""
+TRY_AGAIN = "That was not right. Try again."
+"""What the agent is told between two attempts."""
 QUESTION = "Is the task done? Answer with answer(content='yes') or answer(content='no')."
+
+
+def told_again(step: Step) -> bool:
+    """Whether an attempt failed with it, and the start state came again."""
+    return step.answer is not None and step.answer.endswith(TRY_AGAIN)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +59,7 @@ class Answering(Protocol):
     """A policy that can be asked something else than what to do."""
 
     async def ask(self, context: Context, question: str) -> Decision:
-        """Its reply as text, with what it cost; no actions are read.
+        """Its reply as text, with what it cost, and its fault where it is no answer; no actions are read.
 
         Raises:
             InferenceError: the model did not reply.
@@ -62,14 +69,15 @@ class Answering(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedModel:
-    """The model looks again. Only a plain no counts: what is neither leaves the agent's word."""
+    """The model looks again. Only a plain no counts: what is neither, refused or cut off leaves the agent's
+    word."""
 
     model: Answering
 
     async def check(self, before: Context, step: Step, after: Observation) -> Check:
         now = replace(before, steps=(*before.steps, step), observation=after)
         said = await self.model.ask(now, QUESTION)
-        return Check(done=not _says_no(said.text), cost=said.cost)
+        return Check(done=said.fault is not None or not _says_no(said.text), cost=said.cost)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from deskhand_agent.accounts import spent, together
+from deskhand_agent.accounts import charged
 from deskhand_agent.errors import InferenceTimeout
 from deskhand_agent.test_time.checking import NOT_DONE, Check, SelfCheck
 from deskhand_agent.time_limits import within
@@ -53,8 +53,7 @@ class SelfChecks:
             late = InferenceTimeout(f"no opinion within {self._model_s:g} s")
             asked = self._checker.check(seen.before, seen.step, seen.after)
             seen.check = await within(self._model_s, asked, late)
-            cost = together((spent(seen.step.decision), seen.check.cost))
-            seen.step = replace(seen.step, decision=replace(seen.step.decision, cost=cost))
+            seen.step = replace(seen.step, decision=charged(seen.step.decision, seen.check.cost))
         return seen.check.done
 
     async def doubt(self, seen: Seen) -> bool:

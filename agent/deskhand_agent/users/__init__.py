@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from deskhand_agent.errors import InferenceError
@@ -39,21 +39,31 @@ class Question:
     """Earlier questions of the episode and what was answered, oldest first."""
 
 
-User: TypeAlias = Callable[[Question], Awaitable[str]]
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reply:
+    """What a user says."""
+
+    text: str
+    """Empty where they say nothing."""
+    cost: Mapping[str, float] = field(default_factory=dict[str, float])
+    """As in `Decision.cost`."""
+
+
+User: TypeAlias = Callable[[Question], Awaitable[Reply]]
 """Answers; raises `InferenceError` where it cannot."""
 
 
-async def by_rule(question: Question) -> str:
+async def by_rule(question: Question) -> Reply:
     """The user who says every detail whose topic the question names, and all of them where it asks nothing.
 
     A task without details has nobody to ask.
     """
     details = question.task.details
     if not details:
-        return NOBODY
+        return Reply(text=NOBODY)
     asked = _words(question.text)
     named = {topic: detail for topic, detail in details.items() if not asked or _words(topic) <= asked}
-    return in_words(named) or UP_TO_YOU
+    return Reply(text=in_words(named) or UP_TO_YOU)
 
 
 def in_words(details: Mapping[str, str]) -> str:
@@ -81,32 +91,33 @@ class Conversation:
             if isinstance(action, AskUser) and step.answer is not None
         ]
 
-    async def ask(self, text: str, *, remaining_s: float) -> str:
+    async def ask(self, text: str, *, remaining_s: float) -> Reply:
         """The answer, or why there is none.
 
         Args:
             remaining_s: what the episode has left.
         """
         if len(self._before) >= self._task.limits.questions:
-            return ENOUGH
-        answer = await self._answered(text, min(self._answer_s, remaining_s))
-        self._before.append((text, answer))
-        return answer
+            return Reply(text=ENOUGH)
+        reply = await self._answered(text, min(self._answer_s, remaining_s))
+        self._before.append((text, reply.text))
+        return reply
 
     def told(self, text: str, answer: str) -> None:
         """Note what somebody beside the agent answered in the user's place."""
         self._before.append((text, answer))
 
-    async def _answered(self, text: str, within_s: float) -> str:
+    async def _answered(self, text: str, within_s: float) -> Reply:
         question = Question(
             text=text, task=self._task, instruction=self._instruction, before=tuple(self._before)
         )
         try:
-            return await within(within_s, self._user(question), TimeoutError()) or SILENT
+            reply = await within(within_s, self._user(question), TimeoutError())
+            return reply if reply.text else replace(reply, text=SILENT)
         except TimeoutError:
-            return SILENT
-        except InferenceError:
-            return UNREACHABLE
+            return Reply(text=SILENT)
+        except InferenceError as error:
+            return Reply(text=UNREACHABLE, cost=error.cost)
 
 
 def _words(text: str) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deskhand_agent.chat import ChatEndpoint, ChatMessage
-from deskhand_agent.users import NOBODY, Question
+from deskhand_agent.users import NOBODY, Question, Reply
 
 CALLED = "(The assistant calls you.)"
 """What stands for a question without words."""
@@ -17,18 +17,18 @@ class PlayedUser:
     def __init__(self, endpoint: ChatEndpoint) -> None:
         self._endpoint = endpoint
 
-    async def __call__(self, question: Question) -> str:
+    async def __call__(self, question: Question) -> Reply:
         """One answer, on one line.
 
         Raises:
             InferenceError: the endpoint did not give one.
         """
         if not question.task.details:
-            return NOBODY
+            return Reply(text=NOBODY)
         reply = await self._endpoint.ask(
             messages(question), temperature=self._endpoint.steady, max_tokens=LONGEST
         )
-        return " ".join(reply.content.text.split())
+        return Reply(text=" ".join(reply.content.text.split()), cost=reply.cost)
 
 
 def messages(question: Question) -> list[ChatMessage]:

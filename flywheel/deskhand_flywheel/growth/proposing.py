@@ -10,7 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from deskhand_agent.accounts import together
 from deskhand_agent.chat import ChatEndpoint
+from deskhand_agent.errors import InferenceError
 from deskhand_flywheel.growth.types import Page, Proposal, Source
 from deskhand_sandbox.accessibility.outline import Node
 from deskhand_sandbox.errors import InvalidTask
@@ -45,6 +47,8 @@ class TaskProposer:
 
     def __init__(self, endpoint: ChatEndpoint) -> None:
         self._endpoint = endpoint
+        self.cost: Mapping[str, float] = {}
+        """Of all that it was asked, as in `Decision.cost`."""
 
     async def propose(self, page: Page, *, count: int) -> tuple[list[Proposal], list[str]]:
         """Tasks for a page, and why each of the others that came could not be read.
@@ -53,9 +57,14 @@ class TaskProposer:
             InferenceTimeout, EndpointError: the endpoint did not answer, further requests included.
         """
         told = ASKED.format(outline="\n".join(map(_line, page.nodes)), count=count)
-        reply = await self._endpoint.ask(
-            [{"role": "user", "content": told}], temperature=TEMPERATURE, max_tokens=MAX_TOKENS
-        )
+        try:
+            reply = await self._endpoint.ask(
+                [{"role": "user", "content": told}], temperature=TEMPERATURE, max_tokens=MAX_TOKENS
+            )
+        except InferenceError as error:
+            self.cost = together((self.cost, error.cost))
+            raise
+        self.cost = together((self.cost, reply.cost))
         return read_proposals(reply.content.text, page, by=self._endpoint.id)
 
 

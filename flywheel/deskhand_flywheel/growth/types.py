@@ -47,7 +47,7 @@ class Refusal(StrEnum):
     BROKEN = "broken"
     """It does not prove itself: it passes at the start, or its own actions do not reach its goal."""
     FAILED = "failed"
-    """The computer failed: nothing is known."""
+    """The computer failed: nothing is known, of a proposal or of a whole page."""
     UNANSWERED = "unanswered"
     """The endpoint that was asked for some did not answer."""
 

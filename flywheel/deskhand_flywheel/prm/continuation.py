@@ -15,7 +15,7 @@ out alike in all continuations from a snapshot: such a step is judged by how it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from deskhand_agent.branching import Branch, Crossroads
 from deskhand_agent.episode import VOID_LIMIT, run_episode
@@ -135,7 +135,6 @@ class _Player:
             raise NotReplayable(
                 f"{self._recorded.id} ended after {len(again.steps)} of its {turns} steps when replayed"
             )
-        again = replace(again, start=replace(again.start, notes=self._recorded.start.notes))
         found: list[StateValue] = []
         for turn, snapshot in enumerate(keeper.snapshots[first:turns], start=first):
             branch = Branch(of=again, turn=turn, snapshot=snapshot)
@@ -193,6 +192,7 @@ class _Player:
             void_limit=void_limit or self._continuing.void_limit,
             crossroads=crossroads,
             branch=branch,
+            notes=self._recorded.start.notes,
         )
         if done.end is not None and done.end.failure is not None:
             raise InfrastructureError(f"{done.end.failure}: {done.end.failure_detail}")

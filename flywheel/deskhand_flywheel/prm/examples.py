@@ -66,7 +66,7 @@ def read_steps(
         memory: what of the past is written out for turns whose ids are not known; None: the model's.
     """
     return tuple(
-        _read(trajectory, place, step, bundle, memory) for place, step in enumerate(trajectory.steps)
+        read_step(trajectory, place, bundle, memory=memory) for place in range(len(trajectory.steps))
     )
 
 
@@ -110,9 +110,11 @@ def _why(bundle: ModelBundle) -> tuple[int, ...]:
     return (*encode_text(bundle, "\n"), *asked, *message_header(bundle, "assistant"))
 
 
-def _read(
-    trajectory: Trajectory, place: int, step: Step, bundle: ModelBundle, memory: WindowMemory | None
+def read_step(
+    trajectory: Trajectory, place: int, bundle: ModelBundle, *, memory: WindowMemory | None = None
 ) -> ReadStep:
+    """One step of a trajectory, by its place; see `read_steps`."""
+    step = trajectory.steps[place]
     decision = step.decision
     request, completion = decision.request, decision.completion
     if request and completion and request.processor_hash == bundle.processor_hash and completion.ids:

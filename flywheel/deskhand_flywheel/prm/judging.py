@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from deskhand_agent.memory import WindowMemory
 from deskhand_agent.types import Context, Decision, Step, StepTimings, Trajectory, TrajectoryStart
-from deskhand_flywheel.prm.examples import ReadStep, read_steps
+from deskhand_flywheel.prm.examples import ReadStep, read_step
 from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_sandbox.types import Split
 
@@ -46,7 +46,7 @@ class PrmJudge:
                 reply_ids=completion.ids,
                 images=request.images,
             )
-        return read_steps(_as_trajectory(context, candidate), bundle, memory=self._memory)[-1]
+        return read_step(_as_trajectory(context, candidate), len(context.steps), bundle, memory=self._memory)
 
 
 def _as_trajectory(context: Context, candidate: Decision) -> Trajectory:

@@ -21,7 +21,7 @@ from deskhand_platform.api.examples import value_of
 from deskhand_platform.api.models import PolicyChoice
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.naming import named_in
-from deskhand_platform.policies import NOTEBOOK, TEST_TIME, LocalSettings
+from deskhand_platform.policies import NOTEBOOK, TEST_TIME, LocalSettings, refuse_alike
 from deskhand_sandbox.types import Task
 
 FIELD = "policy.settings"
@@ -50,6 +50,7 @@ def check_policy(choice: PolicyChoice, endpoints: Sequence[str], scopes: Collect
             f"{FIELD}.api_key", "settings are kept and shown: give keys to the platform's environment"
         )
     given: dict[str, Any] = dict(choice.settings)
+    told = Deliberation()
     if TEST_TIME in given:
         told = _check(Deliberation, given.pop(TEST_TIME), f"{FIELD}.{TEST_TIME}")
         if told.checks_itself and told.check == "model" and not answers_questions(choice.name):
@@ -66,6 +67,7 @@ def check_policy(choice: PolicyChoice, endpoints: Sequence[str], scopes: Collect
         _go_together(kind, given)
     elif given:
         raise InvalidField(f"{FIELD}.{min(given)}", f"the {choice.name} policy has no settings, e.g. {{}}")
+    refuse_alike(choice.name, given, told)
     if choice.name == "local" and given.get("path") is not None and BRINGS not in scopes:
         raise InvalidField(
             f"{FIELD}.path",

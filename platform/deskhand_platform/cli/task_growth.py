@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from deskhand_agent.accounts import spending
 from deskhand_platform.api.job_models import GrowTasksOrder
 from deskhand_platform.cli import jobs
 from deskhand_platform.cli.console import out, say
@@ -50,7 +51,8 @@ def _tell(found: dict[str, Any], *, as_json: bool) -> int:
         out.print(json.dumps(found, indent=1), soft_wrap=True)
     else:
         said = ", ".join(f"{number} {why}" for why, number in found["refused"].items())
-        out.print(f"{len(admitted)} tasks admitted; refused: {said or 'none'}", soft_wrap=True)
+        cost = spending(found.get("cost", {}))
+        out.print(f"{len(admitted)} tasks admitted; refused: {said or 'none'}{cost}", soft_wrap=True)
         if admitted:
             say(f"use them with DESKHAND_TASKS={found['folder']}")
     return 0 if admitted else 1

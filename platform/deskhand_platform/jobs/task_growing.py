@@ -89,7 +89,8 @@ def bases_of(tasks: Sequence[str], pages: int, offset: int) -> list[Task]:
 
 
 async def grow(asked: Growing, place: Place, told: Callable[[str], None], progress: Progress) -> Outcome:
-    """What came of it: the folder, ids admitted, and how many were refused, by why.
+    """What came of it: the folder, ids admitted, how many were refused, by why (pages that could not be seen
+    among them), and what the model that was asked cost, as in `Decision.cost`.
 
     Args:
         told: of each task that is tried, in words.
@@ -99,6 +100,7 @@ async def grow(asked: Growing, place: Place, told: Callable[[str], None], progre
         SandboxError: no sandbox is to be had.
     """
     bases = bases_of(asked.tasks, asked.pages, asked.offset)
+    proposer = None if asked.endpoint is None else TaskProposer(ChatEndpoint(asked.endpoint))
     async with place.store() as store, place.sandboxes(1) as source, Leases(source) as lender:
         nursery = Nursery(asked.folder, measured=await measured_instructions(store))
         admitted: list[str] = []
@@ -112,7 +114,8 @@ async def grow(asked: Growing, place: Place, told: Callable[[str], None], progre
         def begun(number: int) -> None:
             progress("pages", number, len(bases))
 
-        async with aclosing(_proposals(asked, bases, lender, store, nursery, told, begun)) as proposals:
+        proposed = _proposals(asked, bases, lender, store, nursery, proposer, told, begun)
+        async with aclosing(proposed) as proposals:
             async for proposal in proposals:
                 ruling = await nursery.admit(proposal, proved)
                 if ruling.refusal is None:
@@ -121,7 +124,8 @@ async def grow(asked: Growing, place: Place, told: Callable[[str], None], progre
                 else:
                     told(f"✗ {ruling.refusal}: {proposal.instruction} ({ruling.reason})")
     refused = {why: number for why, number in sorted(nursery.counts.items()) if why != "admitted"}
-    return {"folder": str(asked.folder), "admitted": admitted, "refused": refused}
+    cost = {} if proposer is None else dict(proposer.cost)
+    return {"folder": str(asked.folder), "admitted": admitted, "refused": refused, "cost": cost}
 
 
 async def _proposals(
@@ -130,10 +134,10 @@ async def _proposals(
     lender: Lender,
     store: Store,
     nursery: Nursery,
+    proposer: TaskProposer | None,
     told: Callable[[str], None],
     begun: Callable[[int], None],
 ) -> AsyncGenerator[Proposal]:
-    proposer = None if asked.endpoint is None else TaskProposer(ChatEndpoint(asked.endpoint))
     for number, base in enumerate(bases):
         begun(number)
         sandbox = await lender.sandbox(base.environment.kind)
@@ -142,12 +146,14 @@ async def _proposals(
                 base, sandbox=sandbox, sink=store, seed=base.seed, actions=asked.each
             )
             if played.end is not None and played.end.failure is not None:
+                nursery.counts[Refusal.FAILED.value] += 1
                 told(f"! {base.id} with seed {base.seed}: {played.end.failure_detail}")
         else:
             try:
                 await set_up(sandbox, base)
                 outline = (await sandbox.observe(text_tree=True)).text_tree
             except SandboxError as error:
+                nursery.counts[Refusal.FAILED.value] += 1
                 told(f"! {base.id} with seed {base.seed}: {error}")
                 continue
             page = Page(task=base, nodes=read_outline(outline or ""))

@@ -28,7 +28,7 @@ from deskhand_agent.endpoint.client import TOKEN_VARIABLE, EndpointSettings, Han
 from deskhand_agent.endpoint.pool import ServerPool, refuses
 from deskhand_agent.endpoint.server import create_endpoint
 from deskhand_agent.endpoint.wire import NEVER, Form, Vocabulary
-from deskhand_agent.errors import EndpointError, InferenceError, InferenceTimeout
+from deskhand_agent.errors import EndpointError, InferenceError, InferenceTimeout, Trouble
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
 from deskhand_agent.models.bundle import ModelBundle, build_tiny, save_bundle
 from deskhand_agent.models.engine import LocalEngine
@@ -149,6 +149,15 @@ async def test_a_token_that_no_header_takes_is_not_quoted(
         with pytest.raises(EndpointError, match="HTTP's rules") as refused:
             await remote.generate(request(bundle))
         assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:80x", "http://[::1", "http://127.0.0.1:70000", "http://999.0.0.1:80", "http://"]
+)
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(EndpointError, match="is no http://HOST:PORT") as refused:
+        client(url, ENDS)
+    assert refused.value.trouble is Trouble.REFUSED
 
 
 async def test_a_model_of_another_processor_is_refused(bundle: ModelBundle) -> None:

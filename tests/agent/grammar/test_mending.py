@@ -97,7 +97,7 @@ def test_near_misses_are_read_and_named(text: str, action: Action, repairs: str)
 
 def test_every_repair_has_an_example() -> None:
     named = {repair for repair, _ in REPAIRS} | {Repair.CLOSING, Repair.PROSE}
-    assert named == set(Repair)
+    assert named == set(Repair) - {Repair.ESCAPES}  # of UI-TARS's grammar, see `test_formats`
 
 
 def test_all_calls_behind_a_thought_without_an_end_are_taken() -> None:

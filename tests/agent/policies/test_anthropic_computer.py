@@ -252,6 +252,8 @@ async def test_what_replies_mean(
         (reply({**CLICK, "name": "fly"}), Fault.UNKNOWN_ACTION, "fly"),
         (reply({**CLICK, "input": None}), Fault.UNKNOWN_ACTION, "input"),
         (reply(act("teleport()")), Fault.UNKNOWN_ACTION, "teleport"),
+        (reply(act("I open the address first.")), Fault.SYNTAX, "expected"),
+        (reply(act("navigate(url=")), Fault.SYNTAX, "expected"),
         (reply({**act(""), "input": {}}), Fault.UNKNOWN_ACTION, "act"),
         (reply(use("zoom")), Fault.UNKNOWN_ACTION, "region"),
         (reply(use("zoom", region=[8, 8, 4, 4])), Fault.UNKNOWN_ACTION, "not empty"),

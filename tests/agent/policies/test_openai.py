@@ -22,9 +22,9 @@ from deskhand_agent.policies import create_policy
 from deskhand_agent.policies.openai import OpenAIPolicy
 from deskhand_agent.prompt import SUMMARISE
 from deskhand_agent.sinks import MemorySink
-from deskhand_agent.test_time.checking import Answering
-from deskhand_agent.types import Context, Failure, Fault
-from deskhand_sandbox.types import Click, Split
+from deskhand_agent.test_time.checking import Answering, AskedModel
+from deskhand_agent.types import Context, Decision, Failure, Fault
+from deskhand_sandbox.types import Click, Finish, Split
 
 CLICK = "<think>there</think>\nclick(point='<point>10 10</point>')"
 
@@ -146,6 +146,23 @@ async def test_it_can_be_asked_something_else(policy: OpenAIPolicy, endpoint: An
     assert (said.text, said.actions, said.cost["completion_tokens"]) == ("No, not yet.", (), 20.0)
     *_, asked = endpoint.sent[0]["messages"][-1]["content"]
     assert asked == {"type": "text", "text": "Is it done?"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "done"),
+    [
+        (reply(None, refusal="No, I can't help with that."), True),
+        (reply("No. Let me look again at", ended="length"), True),
+        (reply("No, I can't see that it is."), False),
+    ],
+)
+async def test_a_refusal_is_no_opinion_on_whether_it_is_done(
+    policy: OpenAIPolicy, endpoint: Any, context: Context, stub: SimpleNamespace, answer: Any, done: bool
+) -> None:
+    endpoint.queue = [answer]
+    step = stub.past(0, Decision(actions=(Finish(),), text="finished()"))
+    check = await AskedModel(model=policy).check(context, step, context.observation)
+    assert (check.done, check.cost["completion_tokens"]) == (done, 20.0)
 
 
 @pytest.mark.parametrize("cut_off", [None, "clicked twice, and the next"])

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from deskhand_agent.apis import ApiSettings
 from deskhand_agent.chat import ChatEndpoint
 from deskhand_agent.errors import EndpointError
-from deskhand_agent.users import NOBODY, UNREACHABLE, Conversation, Question
+from deskhand_agent.users import NOBODY, UNREACHABLE, Conversation, Question, Reply
 from deskhand_agent.users.played import CALLED, PlayedUser
 from deskhand_sandbox.tasks import make_task
 
@@ -25,8 +25,16 @@ QUESTION = Question(
 
 def said(text: str) -> Response:
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    usage = {"prompt_tokens": 100, "completion_tokens": 4}
     return JSONResponse(
-        {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
+        {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [choice],
+            "usage": usage,
+        }
     )
 
 
@@ -39,7 +47,8 @@ async def user(endpoint: Any) -> AsyncIterator[PlayedUser]:
 
 
 async def test_it_knows_what_was_left_out_and_what_was_said(user: PlayedUser, endpoint: Any) -> None:
-    assert await user(QUESTION) == "Gray, please."
+    cost = {"prompt_tokens": 100.0, "completion_tokens": 4.0, "usd": 0.0}
+    assert await user(QUESTION) == Reply(text="Gray, please.", cost=cost)
     (sent,) = endpoint.sent
     system, *talk = sent["messages"]
     assert "Buy a blanket." in system["content"]
@@ -55,7 +64,7 @@ async def test_it_knows_what_was_left_out_and_what_was_said(user: PlayedUser, en
 
 
 async def test_a_task_without_details_asks_no_model(user: PlayedUser, endpoint: Any) -> None:
-    assert await user(replace(QUESTION, task=replace(TASK, details={}))) == NOBODY
+    assert await user(replace(QUESTION, task=replace(TASK, details={}))) == Reply(text=NOBODY)
     assert endpoint.sent == []
 
 
@@ -74,6 +83,7 @@ async def test_an_endpoint_that_breaks_leaves_a_note(
     with pytest.raises(EndpointError):
         await user(QUESTION)
     talk = Conversation(user, TASK, "Buy it.", answer_s=5.0)
-    assert await talk.ask("Which color?", remaining_s=5.0) == UNREACHABLE
-    assert await talk.ask("Which color?", remaining_s=5.0) == "Gray, please."
+    missed = await talk.ask("Which color?", remaining_s=5.0)
+    assert missed.text == UNREACHABLE and sum(missed.cost.values()) == 1.0  # request that came to nothing
+    assert (await talk.ask("Which color?", remaining_s=5.0)).text == "Gray, please."
     assert "cannot be reached" in json.dumps(endpoint.sent[-1]["messages"])

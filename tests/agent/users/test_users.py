@@ -27,6 +27,7 @@ from deskhand_agent.users import (
     UP_TO_YOU,
     Conversation,
     Question,
+    Reply,
     User,
     by_rule,
 )
@@ -57,11 +58,11 @@ def question(text: str, details: Mapping[str, str] = DETAILS) -> Question:
     ],
 )
 async def test_by_rule_only_what_is_asked_for_is_said(text: str, said: str) -> None:
-    assert await by_rule(question(text)) == said
+    assert await by_rule(question(text)) == Reply(text=said)
 
 
 async def test_a_task_without_details_has_nobody_to_ask() -> None:
-    assert await by_rule(question("Which color?", {})) == NOBODY
+    assert await by_rule(question("Which color?", {})) == Reply(text=NOBODY)
 
 
 async def work(task: Task, policy: Policy, user: User = by_rule, **more: int) -> Trajectory:
@@ -76,12 +77,13 @@ class Does:
 
     id = "does"
 
-    def __init__(self, *turns: tuple[Action, ...]) -> None:
+    def __init__(self, *turns: tuple[Action, ...] | Decision) -> None:
         self.turns, self.seen = list(turns), list[Context]()
 
     async def act(self, context: Context) -> Decision:
         self.seen.append(context)
-        return Decision(actions=self.turns.pop(0), text="does")
+        turn = self.turns.pop(0)
+        return turn if isinstance(turn, Decision) else Decision(actions=turn, text="does")
 
 
 async def test_questions_are_bounded_over_the_turns_and_attempts_of_an_episode() -> None:
@@ -103,14 +105,14 @@ async def test_an_earlier_life_of_the_episode_counts() -> None:
     first = await work(BANDIT, Does((AskUser(question="Which?"),), (Press(keys=("1",)),)))
     heard: list[Question] = []
 
-    async def user(asked: Question) -> str:
+    async def user(asked: Question) -> Reply:
         heard.append(asked)
-        return "Four."
+        return Reply(text="Four.")
 
     task = replace(BANDIT, limits=Limits(questions=2))
     talk = Conversation(user, task, "Pull it.", answer_s=1.0, earlier=first.steps)
-    assert await talk.ask("Sure?", remaining_s=1.0) == "Four."
-    assert await talk.ask("Really?", remaining_s=1.0) == ENOUGH
+    assert await talk.ask("Sure?", remaining_s=1.0) == Reply(text="Four.")
+    assert await talk.ask("Really?", remaining_s=1.0) == Reply(text=ENOUGH)
     (only,) = heard
     assert (only.before, only.instruction) == ((("Which?", UP_TO_YOU),), "Pull it.")
 
@@ -119,16 +121,33 @@ async def test_an_earlier_life_of_the_episode_counts() -> None:
     ("how", "note"), [("breaks", UNREACHABLE), ("sleeps", SILENT), ("says nothing", SILENT)]
 )
 async def test_a_user_who_does_not_answer_ends_no_episode(how: str, note: str) -> None:
-    async def user(asked: Question) -> str:
+    cost = {} if how == "sleeps" else {"usd": 0.5}
+
+    async def user(asked: Question) -> Reply:
         if how == "breaks":
-            raise EndpointError("no such model", status=404)
+            raise EndpointError("no such model", status=404, cost=cost)
         if how == "sleeps":
             await asyncio.Event().wait()
-        return ""
+        return Reply(text="", cost=cost)
 
     talk = Conversation(user, BANDIT, "", answer_s=0.05, earlier=())
-    assert await talk.ask("Which arm?", remaining_s=9.0) == note
-    assert await talk.ask("Which arm?", remaining_s=0.01) == note
+    assert await talk.ask("Which arm?", remaining_s=9.0) == Reply(text=note, cost=cost)
+    assert await talk.ask("Which arm?", remaining_s=0.01) == Reply(text=note, cost=cost)
+
+
+async def test_what_answers_cost_is_the_turn_s_that_asked() -> None:
+    async def user(asked: Question) -> Reply:
+        if asked.before:
+            raise EndpointError("gone", cost={"usd": 0.25, "timeout": 1.0})
+        return Reply(text="Four.", cost={"usd": 0.5, "completion_tokens": 3.0})
+
+    ask, pull = AskUser(question="Which arm?"), Press(keys=("4",))
+    paid = Decision(actions=(ask, ask), text="does", cost={"usd": 2.0})
+    done = await work(BANDIT, Does(paid, (pull,)), user)
+    asked, acted = done.steps
+    assert asked.answer == f"Four. {UNREACHABLE}"
+    assert asked.decision.cost == {"usd": 2.75, "completion_tokens": 3.0, "timeout": 1.0}
+    assert acted.decision.cost == {}
 
 
 async def test_the_reply_is_shown_in_the_next_turn_and_nobody_is_told_before() -> None:
@@ -148,8 +167,8 @@ async def test_the_reply_is_shown_in_the_next_turn_and_nobody_is_told_before() -
                 policy_id="p", policy_update=0,
             )  # fmt: skip
 
-    async def user(asked: Question) -> str:
-        return "the fourth one"
+    async def user(asked: Question) -> Reply:
+        return Reply(text="the fourth one", cost={"completion_tokens": 4.0})
 
     done = await work(BANDIT, LocalPolicy(bundle=bundle, engine=Says()), user)
     assert done.end is not None and done.end.outcome is not None and done.end.outcome.success
@@ -159,6 +178,7 @@ async def test_the_reply_is_shown_in_the_next_turn_and_nobody_is_told_before() -
     assert "fourth" not in shown[0] and "-> user: the fourth one" in shown[1]
     assert [each.completion.ids for each in (asked, acted) if each.completion] == replies
     assert asked.trainable and acted.trainable
+    assert asked.cost["completion_tokens"] == len(replies[0]) + 4.0 and not acted.cost
 
 
 class Guesses:

@@ -130,6 +130,24 @@ async def test_values_of_a_walk_are_what_they_are_by_hand(store: Store, kind: ty
     assert (found[-1].after, found[-1].after_error) == (1.0, 0.0)
 
 
+@pytest.mark.parametrize("kind", [WorldSandbox, Forgetful])
+async def test_whoever_goes_on_is_told_the_notes_of_the_episode(
+    store: Store, kind: type[WorldSandbox]
+) -> None:
+    told: set[str] = set()
+
+    class Noticing(Walker):
+        async def act(self, context: Context) -> Decision:
+            told.add(context.notes)
+            return await super().act(context)
+
+    recorded = await walked(store, WALK)
+    recorded = replace(recorded, start=replace(recorded.start, notes="the flag is on the right"))
+    once = Continuing(continuations=1)
+    await step_values(recorded, sandbox=kind(), policy=Noticing(), labeller="mc", continuing=once)
+    assert told == {"the flag is on the right"}
+
+
 def test_a_label_is_the_chance_to_do_better_with_the_step() -> None:
     found = StepValue(
         trajectory_id="a", step_index=0, labeller="mc", before=0.25, before_error=0.3, after=0.75,

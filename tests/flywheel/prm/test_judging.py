@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from flywheel_episodes import make_step, make_trajectory
 from deskhand_agent.inference import Sampling
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
 from deskhand_agent.models.engine import LocalEngine
+from deskhand_agent.models.prompting import prompt_of
 from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.test_time.sampling import ManySamples, by_judge
@@ -80,6 +82,22 @@ async def test_best_of_several_replies_of_a_model_is_the_one_it_scores_highest(
     # and its own score is the one it has among the candidates, for its ids are read as they are
     (scored,) = await model.score(make_trajectory("t", steps=(step,)))
     assert scored.score == pytest.approx(done.rating, abs=1e-5)
+
+
+async def test_of_the_episode_only_the_turn_to_be_decided_is_written_out(
+    model: ProcessRewardModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[int] = []
+
+    def counted(bundle: ModelBundle, context: Context, **how: Any) -> Any:
+        written.append(len(context.steps))
+        return prompt_of(bundle, context, **how)
+
+    monkeypatch.setattr("deskhand_flywheel.prm.examples.prompt_of", counted)
+    context = context_of(make_trajectory("t", steps=tuple(make_step(n) for n in range(9))))
+    told = [Decision(actions=(Click(x=x, y=9),), text="…") for x in (5, 90)]
+    assert len(await PrmJudge(model).scores(context, told)) == 2
+    assert written == [8, 8]
 
 
 async def test_a_reply_without_ids_is_written_out(model: ProcessRewardModel) -> None:

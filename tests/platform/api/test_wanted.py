@@ -69,6 +69,18 @@ WRONG = [
         for name, model in (("scripted", {}), ("anthropic_computer", {"model": "m"}))
         for asked in ({"checks": 1}, {"attempts": 2})
     ),
+    *(
+        (
+            by(name, test_time={"samples": 4}),
+            "policy.settings.test_time.samples",
+            f"the {name} policy draws no",
+        )
+        for name in ("scripted", "person")
+    ),
+    *(
+        (by(name, **greedy, test_time={"samples": 4}), "policy.settings.temperature", "the same each time")
+        for name, greedy in (("local", {}), ("openai", {"model": "m", "temperature": 0}))
+    ),
     (by("scripted", test_time={"sample": 2}), "policy.settings.test_time.sample", "there are: attempts"),
 ]
 
@@ -99,7 +111,9 @@ async def test_half_a_character_names_no_policy(client: httpx.AsyncClient) -> No
     [
         {**whole(), "policy": {"name": "local"}},
         by("local", temperature=1, max_tokens=8),
-        by("local", policy_id="deskhand-tiny", test_time={"samples": 3, "radius_px": 4}),
+        by("local", policy_id="deskhand-tiny", temperature=1, test_time={"samples": 3, "radius_px": 4}),
+        by("openai", model="m", test_time={"samples": 3}),
+        by("anthropic_computer", model="m", test_time={"samples": 3}),
         by("openai", model="m", coordinates={"kind": "normalised"}, memory={"n_screenshots": 2}),
         by("anthropic_computer", model="m", thinking={"type": "enabled", "budget_tokens": 1024}),
     ],

@@ -40,7 +40,9 @@ class Model(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         message = {"role": "assistant", "content": self.said.pop(0)}
-        body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+        usage = {"prompt_tokens": 100, "completion_tokens": 20}
+        choice = {"message": message, "finish_reason": "stop"}
+        body = json.dumps({"choices": [choice], "usage": usage}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -88,13 +90,17 @@ def test_templates_and_explored_states_become_tasks_that_prove_themselves(grow: 
     assert by <= asyncio.run(recorded())
 
 
-def test_what_kept_an_explorer_from_a_page_is_said(grow: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("by", ["explored", "template"])
+def test_a_page_that_cannot_be_seen_is_said_and_counted(
+    grow: Any, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
     said: list[str] = []
     monkeypatch.setattr("deskhand_platform.cli.task_growth.say", said.append)
-    status, found = grow("worlds/chain", "--by", "explored", "--pages", "1")
-    assert (status, found["admitted"]) == (1, [])
-    (line,) = said
-    assert line.startswith("! worlds/chain with seed ") and "a world has no text tree" in line
+    status, found = grow("worlds/chain", "--by", by, "--pages", "2")
+    assert (status, found["admitted"], found["refused"]) == (1, [], {"failed": 2})
+    assert len(said) == 2
+    for line in said:
+        assert line.startswith("! worlds/chain with seed ") and "a world has no text tree" in line
 
 
 def test_a_model_s_tasks_are_proved_like_any_other(
@@ -105,12 +111,14 @@ def test_a_model_s_tasks_are_proved_like_any_other(
     status, grown = grow(TASK, "--pages", "1", "--each", "1", "--into", str(elsewhere))
     assert status == 0
     (task_id,) = grown["admitted"]
+    assert grown["cost"] == {}
     template = _written(elsewhere, task_id)
     wrong = {**template, "actions": [{"Wait": {"seconds": 0.01}}]}
     saying.said = [json.dumps([wrong, "nonsense", template]), "no"]
     status, found = grow(*ask)
     assert status == 0 and len(found["admitted"]) == 1
     assert found["refused"] == {"broken": 1, "unreadable": 1}
+    assert found["cost"] == {"prompt_tokens": 100, "completion_tokens": 20, "usd": 0}
     status, found = grow(*ask)
     assert (status, found["admitted"], found["refused"]) == (1, [], {"unreadable": 1})
 

@@ -32,8 +32,9 @@ async def test_a_start_state_is_set_up_with_the_steps_of_its_task(tmp_path: Path
             return await backend.create()
 
     lender, nowhere = Lender(), cast("Store", None)
-    grown = _proposals(asked, [base], lender, nowhere, Nursery(tmp_path), told.append, lambda number: None)
+    nursery = Nursery(tmp_path)
+    grown = _proposals(asked, [base], lender, nowhere, nursery, None, told.append, lambda number: None)
     async for _ in grown:
         pass
     await backend.close()
-    assert told == []
+    assert told == [] and not nursery.counts

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from PIL import Image as Picture
 
+from deskhand_agent.branching import BRANCH_OF, SHARED_TURNS
 from deskhand_agent.grammar import format_reply
 from deskhand_agent.inference import Completion, CompletionRequest, FinishReason, Sampling
 from deskhand_agent.models.bundle import ModelBundle, build_tiny
@@ -107,6 +109,16 @@ def test_what_is_no_correction_makes_no_pair(bundle: ModelBundle) -> None:
     unanswered = reviewed(decided, None, waited_s=1.0)
     nothing = episode(decided, corrected(void), corrected(alike), accepted, unanswered)
     assert correction_pairs([nothing], bundle, limit=9) == []
+
+
+def test_a_branch_repeats_no_pair_of_the_episode_it_left(bundle: ModelBundle) -> None:
+    decided = sampled(bundle)
+    left = episode(corrected(decided), corrected(decided))
+    labels = {BRANCH_OF: left.id, SHARED_TURNS: "1"}
+    branch = replace(left, start=replace(left.start, id="b", labels=labels))
+    pairs = correction_pairs([left, branch], bundle, limit=9)
+    turns = [(side.trajectory_id, side.turn_index) for pair in pairs for side in pair.sides[0]]
+    assert turns == [("a", 0), ("a", 1), ("b", 1)]
 
 
 def test_a_task_has_so_many_pairs_at_most(bundle: ModelBundle) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from deskhand_agent.branching import shared_turns
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.types import Proposal, Step, Trajectory
 from deskhand_trainer.preferences.pairs import Pair
@@ -17,7 +18,7 @@ from deskhand_trainer.preferences.replies import reply_pair
 
 def correction_pairs(trajectories: Iterable[Trajectory], bundle: ModelBundle, *, limit: int) -> list[Pair]:
     """One for each turn that a person replaced; those where either side holds no action are left out, and
-    those where both come to the same reply.
+    those where both come to the same reply, and a branch's copies of turns of the episode it left.
 
     Args:
         trajectories: with image data.
@@ -31,7 +32,7 @@ def correction_pairs(trajectories: Iterable[Trajectory], bundle: ModelBundle, *,
         for place, step in enumerate(trajectory.steps):
             if taken[task_id] >= limit:
                 break
-            proposed = proposal(step)
+            proposed = None if place < shared_turns(trajectory.start) else proposal(step)
             pair = None if proposed is None else reply_pair(trajectory, place, proposed, bundle)
             if pair is not None:
                 found.append(pair)

@@ -40,6 +40,8 @@ from deskhand_sandbox.types import (
 SCROLL_PX = 5 * SCROLL_NOTCH_PX
 WAIT_S = 5.0
 LONG_PRESS_MS = 800
+EOS = "[EOS]"
+"""The models' end token, where it came as text."""
 
 _NUMBER = r"-?\d{1,9}(?:\.\d{1,9})?"
 _NUMBERS = re.compile(_NUMBER)
@@ -69,7 +71,7 @@ def read_reply(reply: object, view: View, *, touch: bool) -> tuple[Action, ...]:
     readers = _TOUCH if touch else _COMPUTER
     actions: list[Action] = []
     pointer = view.pointer
-    for call in _calls(thought_and_calls(reply)[1]):
+    for call in scan_calls(thought_and_calls(escaped(reply))[1]):
         if call.name not in readers:
             raise InvalidAction(str(UnknownName("action of UI-TARS", call.name[:40], readers)))
         arguments = _Arguments(call, view, pointer)
@@ -83,7 +85,7 @@ def read_reply(reply: object, view: View, *, touch: bool) -> tuple[Action, ...]:
 def thought_and_calls(reply: str) -> tuple[str, str]:
     """What stands before and what after the last `Action:` that begins a line, or the last at all where no
     call comes first; nothing before it where there is none."""
-    reply = reply.replace("[EOS]", "")
+    reply = reply.replace(EOS, "")
     labels = list(_LABEL.finditer(reply))
     if labels:
         return reply[: labels[-1].start()], reply[labels[-1].end() :]
@@ -93,17 +95,22 @@ def thought_and_calls(reply: str) -> tuple[str, str]:
     return (before, calls) if label else ("", reply)
 
 
-def _calls(text: str) -> list[Call]:
+def escaped(reply: str) -> str:
+    """The reply with the quotes in the text of its only call escaped: the models do not always do so, and the
+    outermost ones are the text's. The reply itself where it can be scanned as it is, or not even so."""
+    calls = thought_and_calls(reply)[1]
     try:
-        return scan_calls(text)
+        scan_calls(calls)
+        return reply
     except CallSyntaxError:
-        # the models do not always escape what they type: in a single call the outermost quotes are the text's
-        single = _ONE_TEXT.fullmatch(text)
-        if single is None:
-            raise
-        head, quote, content, tail = single.groups()
-        escaped = re.sub(rf"(?<!\\){quote}", rf"\\{quote}", cast("str", content))
-        return scan_calls(f"{head}{quote}{escaped}{quote}{tail}")
+        single = _ONE_TEXT.fullmatch(calls)
+    if single is None:
+        return reply
+    head, quote, content, tail = single.groups()
+    told = re.sub(rf"(?<!\\){quote}", rf"\\{quote}", cast("str", content))
+    if told == content:
+        return reply
+    return f"{reply.replace(EOS, '').removesuffix(calls)}{head}{quote}{told}{quote}{tail}"
 
 
 class _Arguments(Fields):
