@@ -92,8 +92,6 @@ async def judge(place: Place, order: JudgeOrder, progress: Progress) -> Outcome:
                 progress=partial(progress, "trajectories"),
                 on_damaged=LeftOut(),
             )
-            for trajectory_id in report.trajectories:
-                await store.find_disagreements_of(trajectory_id, keep_standing=True)
     finally:
         await judging.close()
     return _json(asdict(report))

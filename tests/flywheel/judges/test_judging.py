@@ -39,6 +39,7 @@ from deskhand_flywheel.judges import (
 from deskhand_flywheel.judges.judge import as_is
 from deskhand_flywheel.judges.judging import GIVE_UP
 from deskhand_flywheel.judges.prompts import MOST_TURNS
+from deskhand_flywheel.review_types import DisagreementKind
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import JudgeTrouble, TrajectoryFilter
 from deskhand_sandbox.pictures import as_image
@@ -409,6 +410,7 @@ async def test_no_more_requests_are_under_way_than_told(store: Store, endpoint: 
 
 
 async def test_an_end_in_the_middle_keeps_what_was_judged(store: Store, endpoint: Any, make: Make) -> None:
+    """And what that contradicts waits for a person, which nobody would look for again."""
     await write(store, make_trajectory("a", end=make_end()))
     never = asyncio.Event()
 
@@ -416,13 +418,16 @@ async def test_an_end_in_the_middle_keeps_what_was_judged(store: Store, endpoint
         await never.wait()
         return Response()
 
-    endpoint.queue = [says(1), hang]
+    endpoint.queue = [says(0), hang]
     running = asyncio.create_task(judge_store(store, make(), concurrency=1))
     while len(await store.scores("a")) < 1:
         await asyncio.sleep(0.01)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     never.set()
+    (waiting,) = (await store.review_queue()).items
+    assert waiting.disagreement.kind is DisagreementKind.VERIFIER_STEPS
+    assert [side.score for side in waiting.disagreement.said] == [0.0, 1.0]
     endpoint.queue = []
     assert (await judge_store(store, make())).judged == 2
 
