@@ -342,6 +342,8 @@ async def test_configs_that_make_no_sense_are_refused(store: Store) -> None:
         {"by": "judge"},
         {"by": "judge", "judge": "http://127.0.0.1:1/v1"},
         {"by": "judge", "judge": "here", "model": "m"},
+        {"by": "judge", "judge": "http://host:80x/v1", "model": "m"},
+        {"by": "judge", "judge": "http:///v1", "model": "m"},
         {"judge": "http://127.0.0.1:1/v1", "model": "m"},
         {"by": "anybody"},
         {"by": "judge", "judge": "http://127.0.0.1:1/v1", "model": "m", "success_from": 2},

@@ -198,6 +198,7 @@ def test_groups_that_do_not_come_out_even_are_refused_with_the_arithmetic(
             "with advantage 'grpo' fits no critic before it begins: leave fitted_to out",
         ),
         ({"user": "gpt", "user_model": "m"}, "user 'gpt' is no https://HOST/v1"),
+        ({"user": "http://host:80x", "user_model": "m"}, "user 'http://host:80x' is no https://HOST/v1"),
         ({"user": "https://x/v1"}, "user and user_model go together"),
         ({"user_model": "m"}, "user and user_model go together"),
         ({"rollouts": "online"}, "must be 'batch' or 'stream'"),

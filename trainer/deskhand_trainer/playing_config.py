@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal
+from urllib.parse import urlsplit
 
 from deskhand_agent.endpoint.wire import Form
 from deskhand_agent.test_time.settings import Deliberation
@@ -123,7 +124,7 @@ def refuse_servers(engine: str, engines: int) -> None:
     """
     urls = addresses(engine)
     for url in urls:
-        if not url.startswith(("http://", "https://")):
+        if not names_a_server(url):
             raise ValueError(f"engine {url!r} is no http://HOST:PORT")
     if len(set(urls)) < len(urls):
         raise ValueError("engine names a server twice, which has one set of weights: name each once")
@@ -138,7 +139,17 @@ def refuse_user(user: str, model: str) -> None:
     """Raises:
     ValueError: the endpoint that plays the user is none, or one of it and its model is not given.
     """
-    if user and not user.startswith(("http://", "https://")):
+    if user and not names_a_server(user):
         raise ValueError(f"user {user!r} is no https://HOST/v1")
     if bool(user) != bool(model):
         raise ValueError("user and user_model go together: give both, or neither")
+
+
+def names_a_server(url: str) -> bool:
+    """Whether it is the address of a server, http or https; a port, where it has one, is a number."""
+    try:
+        parts = urlsplit(url)
+        # a port that is none is found only where it is read
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

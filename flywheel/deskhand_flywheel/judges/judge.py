@@ -67,7 +67,7 @@ class Judge:
             shown: what else than the settings shapes what it is shown; part of its name.
 
         Raises:
-            EndpointError: OpenAI's own endpoint is asked for without a key.
+            EndpointError: OpenAI's own endpoint is asked for without a key, or what is given is no URL.
         """
         self.settings, self.rubric = settings, rubric
         self._endpoint = ChatEndpoint(settings)

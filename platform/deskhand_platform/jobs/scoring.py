@@ -74,7 +74,7 @@ async def judge(place: Place, order: JudgeOrder, progress: Progress) -> Outcome:
 
     Raises:
         InvalidField: a setting is none; InvalidRubric: the rubric says nothing.
-        EndpointError: OpenAI's own endpoint is asked for without a key.
+        EndpointError: OpenAI's own endpoint is asked for without a key, or the endpoint is no URL.
     """
     from deskhand_flywheel.judges import OutcomeJudge, ProcessJudge, judge_store, rubric_of
 
