@@ -15,7 +15,7 @@ from flywheel_episodes import make_end, make_start, make_step, make_trajectory, 
 from judge_replies import busy, chat, says
 from PIL import Image as PilImage
 from sqlalchemy import func
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.errors import EndpointError
@@ -279,8 +279,18 @@ async def test_lasting_trouble_is_a_failure_of_its_kind(
     report = await judge_store(store, judge)
     silent.set()
     assert (report.judged, report.failures) == (0, {trouble: 1})
+    assert report.cost[trouble] == 1.0
     (failure,) = await store.judge_failures(judge.scorer)
     assert failure.trouble is trouble and await store.scores("a") == ()
+
+
+async def test_what_failed_is_paid_for_too(store: Store, endpoint: Any, make: Make) -> None:
+    """An answer that is no reply, but was counted."""
+    await write(store, make_trajectory("a", steps=(make_step(0),), end=make_end()))
+    endpoint.queue = [JSONResponse({"choices": [], "usage": {"prompt_tokens": 70, "completion_tokens": 5}})]
+    report = await judge_store(store, make(retries=0, usd_per_million_prompt_tokens=10.0))
+    assert report.failures == {"nonsense": 1}
+    assert (report.cost["prompt_tokens"], report.cost["usd"]) == (70.0, pytest.approx(0.0007))
 
 
 async def test_nobody_at_the_endpoint_ends_the_run_early(store: Store, make: Make) -> None:
