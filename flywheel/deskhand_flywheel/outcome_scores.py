@@ -11,16 +11,20 @@ from deskhand_flywheel import tables
 from deskhand_flywheel.filters import has_steps, whole_trajectories
 from deskhand_flywheel.parts import StorePart, checked, column_text
 from deskhand_flywheel.types import OutcomeScore, TrajectoryFilter
+from deskhand_flywheel.writer import Write
 
 
 class OutcomeScores(StorePart):
     """What judges and people said of episodes."""
 
-    async def add_outcome_scores(self, scores: Iterable[OutcomeScore], *, replace: bool = True) -> None:
+    async def add_outcome_scores(
+        self, scores: Iterable[OutcomeScore], *, replace: bool = True, then: Write[object] | None = None
+    ) -> None:
         """Keep scores; a scorer's later word on an episode replaces its earlier one.
 
         Args:
             replace: False leaves what a scorer has said already.
+            then: what is written with them, after them.
 
         Raises:
             InvalidScore: one is not from 0 to 1; none was kept.
@@ -41,7 +45,7 @@ class OutcomeScores(StorePart):
         insert = self.insert_new(tables.outcome_scores)
         if replace:
             insert = self.insert_or_replace(tables.outcome_scores, ("score", "rationale", "scored_at_s"))
-        await self.keep_all(insert, rows, of="a score is for a trajectory")
+        await self.keep_all(insert, rows, of="a score is for a trajectory", then=then)
 
     async def outcome_scores(self, trajectory_id: str) -> tuple[OutcomeScore, ...]:
         """Scores of one episode, the latest last; empty when there are none."""

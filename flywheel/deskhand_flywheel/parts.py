@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from deskhand_flywheel.blobs import BlobStore
 from deskhand_flywheel.database import Database
 from deskhand_flywheel.errors import InvalidScore, UnknownTrajectory
-from deskhand_flywheel.writer import GroupWriter
+from deskhand_flywheel.writer import GroupWriter, Write
 
 
 class StorePart:
@@ -37,11 +37,19 @@ class StorePart:
             index_elements=keys, set_={name: insert.excluded[name] for name in replaced}
         )
 
-    async def keep_all(self, insert: Insert, rows: Sequence[Mapping[str, Any]], *, of: str) -> None:
+    async def keep_all(
+        self,
+        insert: Insert,
+        rows: Sequence[Mapping[str, Any]],
+        *,
+        of: str,
+        then: Write[object] | None = None,
+    ) -> None:
         """Write rows that belong to trajectories or their steps, all of them or none.
 
         Args:
             of: what a row is and belongs to, for the complaint: "a score is for a step".
+            then: what is written with them, after them.
 
         Raises:
             UnknownTrajectory: one belongs to something that is not in the store.
@@ -52,6 +60,8 @@ class StorePart:
 
         async def write(connection: AsyncConnection) -> None:
             await connection.execute(insert, rows)
+            if then is not None:
+                await then(connection)
 
         try:
             await self._writer.submit(write)

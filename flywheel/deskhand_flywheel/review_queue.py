@@ -36,6 +36,7 @@ from deskhand_flywheel import tables
 from deskhand_flywheel.annotations import annotator_of
 from deskhand_flywheel.errors import InvalidCursor, InvalidQuery
 from deskhand_flywheel.filters import matches
+from deskhand_flywheel.outcome_scores import OutcomeScores
 from deskhand_flywheel.parts import json_column
 from deskhand_flywheel.records import decode, encode
 from deskhand_flywheel.review_rules import Opinions, disagreements_of
@@ -49,7 +50,9 @@ from deskhand_flywheel.review_types import (
     ReviewRules,
     Said,
 )
+from deskhand_flywheel.scores import Scores
 from deskhand_flywheel.types import HUMAN, OutcomeScore, StepScore, TrajectoryFilter
+from deskhand_flywheel.writer import Write
 
 MAX_PAGE = 500
 _WHOLE = -1
@@ -58,7 +61,7 @@ _WHOLE = -1
 ReviewState: TypeAlias = Literal["open", "resolved"]
 
 
-class ReviewQueue(KeptReviewRules):
+class ReviewQueue(Scores, OutcomeScores, KeptReviewRules):
     """Disagreements, found and listed."""
 
     async def find_disagreements(
@@ -104,6 +107,31 @@ class ReviewQueue(KeptReviewRules):
             kinds: entries of others are left as they are.
         """
         rules = rules or (await self.review_rules()).rules
+        return await self._writer.submit(self._finding(trajectory_id, rules, keep_standing, kinds))
+
+    async def add_and_compare(self, said: Sequence[StepScore] | OutcomeScore) -> None:
+        """Keep what was said of a trajectory, or of steps of one, and bring its entries up to date by the
+        store's rules: both or neither. What other rules found stays while its sides say what they said.
+
+        Raises:
+            InvalidScore, UnknownTrajectory, StorageFull, StoreUnavailable, StoreClosed: as in `add_scores`
+                and `add_outcome_scores`.
+        """
+        rules, kinds = (await self.review_rules()).rules, tuple(DisagreementKind)
+        if isinstance(said, OutcomeScore):
+            find = self._finding(said.trajectory_id, rules, True, kinds)
+            await self.add_outcome_scores([said], then=find)
+        elif said:
+            await self.add_scores(said, then=self._finding(said[0].trajectory_id, rules, True, kinds))
+
+    def _finding(
+        self,
+        trajectory_id: str,
+        rules: ReviewRules,
+        keep_standing: bool,
+        kinds: Collection[DisagreementKind],
+    ) -> Write[int]:
+        """What brings a trajectory's entries up to date, and tells their number."""
         insert = self.insert_or_replace(tables.disagreements, ("strength", "said", "found_by"))
 
         async def write(connection: AsyncConnection) -> int:
@@ -117,7 +145,7 @@ class ReviewQueue(KeptReviewRules):
                 await connection.execute(insert, rows)
             return len(rows)
 
-        return await self._writer.submit(write)
+        return write
 
     async def review_queue(
         self, state: ReviewState = "open", *, cursor: str | None = None, limit: int = 50

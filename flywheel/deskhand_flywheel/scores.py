@@ -13,16 +13,20 @@ from deskhand_flywheel.filters import has_step_without, whole_trajectories
 from deskhand_flywheel.parts import checked, column_text
 from deskhand_flywheel.trajectories import Trajectories
 from deskhand_flywheel.types import StepScore, TrajectoryFilter
+from deskhand_flywheel.writer import Write
 
 
 class Scores(Trajectories):
     """What scorers said of the steps."""
 
-    async def add_scores(self, scores: Iterable[StepScore], *, replace: bool = True) -> None:
+    async def add_scores(
+        self, scores: Iterable[StepScore], *, replace: bool = True, then: Write[object] | None = None
+    ) -> None:
         """Keep scores; a scorer's later word on a step replaces its earlier one.
 
         Args:
             replace: False leaves what a scorer has said already.
+            then: what is written with them, after them.
 
         Raises:
             InvalidScore: one is not from 0 to 1; none was kept.
@@ -44,7 +48,7 @@ class Scores(Trajectories):
         insert = self.insert_new(tables.scores)
         if replace:
             insert = self.insert_or_replace(tables.scores, ("score", "rationale", "scored_at_s"))
-        await self.keep_all(insert, rows, of="a score is for a step")
+        await self.keep_all(insert, rows, of="a score is for a step", then=then)
 
     async def scores(
         self, trajectory_id: str, *, scorer: str | None = None, steps: range | None = None

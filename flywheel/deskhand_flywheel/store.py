@@ -28,7 +28,7 @@ from deskhand_flywheel.step_values import StepValues
 
 
 class Store(
-    Scores, StepValues, Annotations, JudgeFailures, ReviewQueue, StepPages, Curves, Datasets, Events, Policies
+    ReviewQueue, Scores, StepValues, Annotations, JudgeFailures, StepPages, Curves, Datasets, Events, Policies
 ):
     """An open store; close it, or use it as an async context manager."""
 

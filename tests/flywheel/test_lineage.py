@@ -16,6 +16,8 @@ from deskhand_flywheel.types import SelectionRule, TrajectoryFilter
 from deskhand_flywheel.upkeep import Drop, RetentionRule, collect
 from deskhand_sandbox.types import JsonValue
 
+DATABASES = ("sqlite", "postgresql")
+
 
 async def keep(store: Store, folder: Path, parent: str | None = None, /, **metadata: JsonValue) -> str:
     folder.mkdir(exist_ok=True)

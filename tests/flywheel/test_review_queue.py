@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from sqlalchemy import text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from deskhand_flywheel import review_queue, tables
-from deskhand_flywheel.errors import InvalidQuery, InvalidReviewRules
+from deskhand_flywheel.errors import InvalidQuery, InvalidReviewRules, StoreUnavailable, UnknownTrajectory
 from deskhand_flywheel.review_rules import (
     Opinions,
     disagreements_of,
@@ -235,6 +236,29 @@ async def test_of_two_that_find_at_once_neither_drops_what_the_other_found(
         await store.find_disagreements_of("a", RULES, keep_standing=True)
     entries = {item.disagreement.kind.value for item in (await store.review_queue()).items}
     assert len(entries) == await meanwhile[0] == 2
+
+
+@pytest.mark.parametrize("kind", ["steps", "whole"])
+async def test_what_is_said_is_kept_with_what_it_contradicts(
+    store: Store, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Or not at all: nobody would look for it later."""
+
+    async def fails(*_: object) -> Opinions:
+        raise StoreUnavailable("not now")
+
+    said = outcome(0.0) if kind == "whole" else steps("prm:1", (0.1, 0.1, 0.1))
+    await write(store, make_trajectory("a", end=make_end()))
+    with monkeypatch.context() as broken:
+        broken.setattr(review_queue, "_opinions", fails)
+        with pytest.raises(StoreUnavailable):
+            await store.add_and_compare(said)
+    assert await store.scores("a") == await store.outcome_scores("a") == ()
+    await store.add_and_compare(said)
+    assert len((await store.review_queue()).items) == 1
+    await store.add_and_compare([])
+    with pytest.raises(UnknownTrajectory):
+        await store.add_and_compare([replace(each, trajectory_id="b") for each in steps("prm:1", (0.1,))])
 
 
 async def test_one_that_finds_while_another_does_hears_all_that_was_said(

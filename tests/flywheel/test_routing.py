@@ -17,6 +17,7 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import SelectionRule, Sieve, TrajectoryFilter
 from deskhand_sandbox.types import Click, Split
 
+DATABASES = ("sqlite", "postgresql")
 HELD_OUT = ("miniwob/secret",)
 
 

@@ -186,7 +186,9 @@ async def test_no_word_is_no_reward_and_is_counted(
     over.set()
     assert outcomes_of(collected) == [(0.75, False)] * 3
     assert collected.dropped == {f"judge_{trouble}": 1}
-    assert outcomes.figures()["judge_void"] == 1
+    figures = outcomes.figures()
+    assert figures["judge_void"] == 1
+    assert figures.get(f"judge_{trouble}", 0) == (0 if trouble == "nonsense" else 1)
     (failure,) = await store.judge_failures(outcomes.scorer)
     assert failure.trouble is trouble and await store.outcome_scores(failure.trajectory_id) == ()
 
@@ -342,6 +344,8 @@ async def test_configs_that_make_no_sense_are_refused(store: Store) -> None:
         {"by": "judge"},
         {"by": "judge", "judge": "http://127.0.0.1:1/v1"},
         {"by": "judge", "judge": "here", "model": "m"},
+        {"by": "judge", "judge": "http://host:80x/v1", "model": "m"},
+        {"by": "judge", "judge": "http:///v1", "model": "m"},
         {"judge": "http://127.0.0.1:1/v1", "model": "m"},
         {"by": "anybody"},
         {"by": "judge", "judge": "http://127.0.0.1:1/v1", "model": "m", "success_from": 2},

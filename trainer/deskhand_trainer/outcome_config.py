@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from deskhand_trainer.config_parsing import bounds
+from deskhand_trainer.playing_config import names_a_server
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,7 +31,7 @@ class OutcomeConfig:
     """Episodes it is asked about at a time."""
 
     def __post_init__(self) -> None:
-        if self.judge and not self.judge.startswith(("http://", "https://")):
+        if self.judge and not names_a_server(self.judge):
             raise ValueError(f"judge {self.judge!r} is no https://HOST/v1")
         if self.by == "verifier" and (self.judge or self.model):
             raise ValueError("by: give judge or verifier_then_judge, or leave the judge out")

@@ -136,8 +136,7 @@ class JudgedOutcomes:
         except TimeoutError as error:
             late = f"no verdict within {within_s:g} s of being asked"
             raise NoVerdict(late, trouble=JudgeTrouble.TIMEOUT) from error
-        await self._store.add_outcome_scores([score])
-        await self._store.find_disagreements_of(trajectory.id, keep_standing=True)
+        await self._store.add_and_compare(score)
         await self._store.drop_judge_failure(self.scorer, trajectory.id, None)
         self._counts["judged"] += 1
         return score

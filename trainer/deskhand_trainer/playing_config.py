@@ -105,21 +105,12 @@ class EvaluateConfig:
 
 
 def _refuse_models(engine: str, executor: str, policy: str) -> None:
-    if engine and not _is_address(engine):
+    if engine and not names_a_server(engine):
         raise ValueError(f"engine {engine!r} is no http://HOST:PORT")
     if engine and policy != "local":
         raise ValueError(f"engine: the {policy} policy has no model whose replies a server could draw")
     if executor and policy != "local":
         raise ValueError(f"executor: the {policy} policy says no plans to carry out")
-
-
-def _is_address(url: str) -> bool:
-    """Whether a server may be there: a host, and a port that is one if any."""
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
 
 
 def addresses(engine: str) -> tuple[str, ...]:
@@ -133,7 +124,7 @@ def refuse_servers(engine: str, engines: int) -> None:
     """
     urls = addresses(engine)
     for url in urls:
-        if not _is_address(url):
+        if not names_a_server(url):
             raise ValueError(f"engine {url!r} is no http://HOST:PORT")
     if len(set(urls)) < len(urls):
         raise ValueError("engine names a server twice, which has one set of weights: name each once")
@@ -148,7 +139,17 @@ def refuse_user(user: str, model: str) -> None:
     """Raises:
     ValueError: the endpoint that plays the user is none, or one of it and its model is not given.
     """
-    if user and not _is_address(user):
+    if user and not names_a_server(user):
         raise ValueError(f"user {user!r} is no https://HOST/v1")
     if bool(user) != bool(model):
         raise ValueError("user and user_model go together: give both, or neither")
+
+
+def names_a_server(url: str) -> bool:
+    """Whether it is the address of a server, http or https; a port, where it has one, is a number."""
+    try:
+        parts = urlsplit(url)
+        # a port that is none is found only where it is read
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

@@ -26,6 +26,8 @@ from deskhand_trainer.runs import RunKind, RunResult, RunSpec, RunState
 
 log = logging.getLogger(__name__)
 
+EPISODES, FAILURES = "episodes.json", "failures.json"
+"""Lists, in a run's folder, of the store's episodes that it began to learn from."""
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 LOOK_S = 0.5
 """The state file is replaced at most this often while only the count of done work changes."""
@@ -123,6 +125,21 @@ def read_state(folder: Path) -> RunState | None:
         return decode(RunState, json.loads((folder / "state.json").read_text()))
     except (FileNotFoundError, json.JSONDecodeError, MalformedRecord):
         return None
+
+
+def listed_episodes(folder: Path) -> set[str]:
+    """Ids of the store's episodes that the run in a folder goes on learning from, whoever played them; none
+    of a list that is damaged, with which it cannot go on.
+    """
+    found: set[str] = set()
+    for name in (EPISODES, FAILURES):
+        try:
+            listed = json.loads((folder / name).read_text())
+        except (FileNotFoundError, ValueError):
+            continue
+        lists: list[list[str]] = [*listed.values()] if isinstance(listed, dict) else [listed]
+        found.update(each for ids in lists for each in ids)
+    return found
 
 
 def read_spec(given: Any) -> RunSpec:

@@ -122,7 +122,7 @@ class ApiClient:
             headers: what is sent besides, given the key.
 
         Raises:
-            EndpointError: the provider itself is asked for without a key, or the key is none.
+            EndpointError: the provider itself is asked for without a key, or the key or the URL is none.
         """
         self._settings, self._name = settings, name
         key = key_of(settings.api_key, key_variable)
@@ -131,12 +131,17 @@ class ApiClient:
                 f"no key for the endpoint: set {key_variable}, or give the base_url of a server",
                 trouble=Trouble.REFUSED,
             )
-        self._client = httpx.AsyncClient(
-            base_url=settings.base_url or base_url,
-            timeout=settings.timeout_s,
-            headers={"Content-Type": "application/json", **headers(key or "none")},
-            limits=httpx.Limits(max_connections=None),
-        )
+        try:
+            self._client = httpx.AsyncClient(
+                base_url=settings.base_url or base_url,
+                timeout=settings.timeout_s,
+                headers={"Content-Type": "application/json", **headers(key or "none")},
+                limits=httpx.Limits(max_connections=None),
+            )
+        except httpx.InvalidURL as error:
+            raise EndpointError(
+                f"{settings.base_url!r} is no URL of a server: {error}", trouble=Trouble.REFUSED
+            ) from error
         self._pace = Pace(
             requests_per_minute=settings.requests_per_minute, tokens_per_minute=settings.tokens_per_minute
         )

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from blake3 import blake3
 
+from deskhand_agent.accounts import together
 from deskhand_agent.apis import ApiSettings
 from deskhand_agent.chat import ChatEndpoint, ChatMessage
 from deskhand_agent.errors import EndpointError, InferenceTimeout
@@ -67,7 +68,7 @@ class Judge:
             shown: what else than the settings shapes what it is shown; part of its name.
 
         Raises:
-            EndpointError: OpenAI's own endpoint is asked for without a key.
+            EndpointError: OpenAI's own endpoint is asked for without a key, or what is given is no URL.
         """
         self.settings, self.rubric = settings, rubric
         self._endpoint = ChatEndpoint(settings)
@@ -116,13 +117,17 @@ class Judge:
                 messages, temperature=self._temperature, max_tokens=settings.max_tokens
             )
         except InferenceTimeout as error:
+            self._paid(error.cost)
             raise NoVerdict(str(error), trouble=JudgeTrouble.TIMEOUT) from error
         except EndpointError as error:
+            self._paid(error.cost)
             trouble = JudgeTrouble.PICTURE if error.trouble is None else JudgeTrouble(error.trouble.value)
             raise NoVerdict(str(error), trouble=trouble) from error
-        for name, amount in reply.cost.items():
-            self.asked.cost[name] = self.asked.cost.get(name, 0.0) + amount
+        self._paid(reply.cost)
         return reply.content.text
+
+    def _paid(self, cost: Mapping[str, float]) -> None:
+        self.asked.cost = together([self.asked.cost, cost])
 
 
 class ProcessJudge(Judge):

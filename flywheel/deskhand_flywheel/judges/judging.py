@@ -1,8 +1,8 @@
 """A judge over a store: whatever it has not judged, several at once, kept as it goes.
 
-Stopped and started again, it goes on where it was. What it failed at is kept too, by kind, and tried again
-the next time, behind what was never tried. An endpoint that answers nobody is not asked for ever: the run
-ends after `GIVE_UP` failures in a row.
+Stopped and started again, it goes on where it was. What a verdict contradicts is queued for review with it.
+What it failed at is kept too, by kind, and tried again the next time, behind what was never tried. An
+endpoint that answers nobody is not asked for ever: the run ends after `GIVE_UP` failures in a row.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class _Run:
     ) -> None:
         self._store, self._judge, self._cases = store, judge, cases
         self._failed_before = {(each.trajectory_id, each.step_index) for each in failed_before}
-        self._turn = asyncio.Lock()
+        self._turn, self._keeping = asyncio.Lock(), asyncio.Lock()
         self._failures: Counter[JudgeTrouble] = Counter()
         self._judged: Counter[str] = Counter()
         self._in_a_row = 0
@@ -193,10 +193,10 @@ class _Run:
                 await kept
 
     async def _keep(self, case: _Case, score: StepScore | OutcomeScore) -> None:
-        if isinstance(score, StepScore):
-            await self._store.add_scores([score])
-        else:
-            await self._store.add_outcome_scores([score])
+        # one after the other: whoever finds locks an episode, and two judges that each lock several in one
+        # transaction would wait for one another
+        async with self._keeping:
+            await self._store.add_and_compare([score] if isinstance(score, StepScore) else score)
         # of the whole of it: its record could not be read
         for failed in {(case.trajectory_id, case.step_index), (case.trajectory_id, None)}:
             if failed in self._failed_before:

@@ -19,10 +19,19 @@ from deskhand_flywheel.retracing import look_of
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import StepValue, TrajectoryFilter
 from deskhand_sandbox.base import SandboxSource
-from deskhand_sandbox.errors import BackendMissing, InfrastructureError
+from deskhand_sandbox.errors import (
+    BackendMissing,
+    InfrastructureError,
+    InvalidTask,
+    SandboxError,
+    UnknownName,
+)
 
 _StartKey: TypeAlias = tuple[object, ...]
 """Episodes with an equal one began in the same state, and the policy is told the same."""
+
+_UNPLAYABLE = (BackendMissing, UnknownName, InvalidTask)
+"""No sandbox of the episode's kind, or no verifier, can be had here."""
 
 VERSION = 1
 """Raised when the same settings would label otherwise."""
@@ -91,7 +100,8 @@ async def label_store(
         progress: called with episodes done and in all.
 
     Raises:
-        UnknownName, BackendMissing: a sandbox or a verifier cannot be had.
+        UnknownName, InvalidTask, BackendMissing: none of them could be labelled, for sandboxes or verifiers
+            cannot be had; where some are, the others are left out.
     """
     settings = settings or LabelSettings()
     ids = await store.unlabelled(labeller, chosen)
@@ -104,6 +114,7 @@ async def label_store(
     cut = max(0, len(ids) - at_most)
     waiting, behind = list(ids[cut:]), list(ids[:cut])
     total, done, left_out = len(waiting), Counter[str](), Counter[str]()
+    unplayable: list[SandboxError] = []
     starts: dict[_StartKey, StateValue] = {}
     # by the start that another episode is in hand of
     held_back: dict[_StartKey, list[str]] = {}
@@ -143,13 +154,13 @@ async def label_store(
                 if values is None:
                     continue
                 await store.add_step_values(values)
-            except (NotReplayable, UnknownTrajectory, BlobError, RecordError) as error:
+            except (NotReplayable, UnknownTrajectory, BlobError, RecordError, *_UNPLAYABLE) as error:
                 left_out[_why(error)] += 1
+                if isinstance(error, SandboxError):
+                    unplayable.append(error)
                 if behind:  # what never can be must not keep a limited run from all others
                     waiting.append(behind.pop())
                     total += 1
-            except BackendMissing:
-                raise
             except InfrastructureError as error:
                 left_out[f"broke: {error}"] += 1
             else:
@@ -164,6 +175,8 @@ async def label_store(
     except BaseExceptionGroup as errors:
         # the first is the cause; the others are what its cancellation stirred up
         raise errors.exceptions[0] from errors
+    if unplayable and not done and len(unplayable) == left_out.total():
+        raise unplayable[0]
     return Labelled(
         labeller=labeller,
         trajectories=done["trajectories"],
@@ -173,8 +186,10 @@ async def label_store(
     )
 
 
-def _why(error: FlywheelError) -> str:
+def _why(error: FlywheelError | SandboxError) -> str:
     match error:
+        case SandboxError():
+            return f"cannot be played here: {error}"
         case NotReplayable():
             return "cannot be replayed"
         case UnknownTrajectory():

@@ -157,7 +157,7 @@ async def score_store(
     """Score every whole trajectory this scorer has not scored; returns how many.
 
     Kept as it goes: stopped and started again, it goes on where it was. What the scores contradict is queued
-    for review, by the rules as they come.
+    for review with them, by the rules as they come.
 
     Args:
         progress: called with trajectories done and in all.
@@ -176,12 +176,10 @@ async def score_store(
         read = store.each_trajectory(group, images=True, on_damaged=on_damaged)
         for scores in await _scores_of([found async for found in read], model, on_damaged):
             try:
-                await store.add_scores(scores)
+                await store.add_and_compare(scores)
             except UnknownTrajectory:  # dropped meanwhile
                 continue
             scored += 1
-            if scores:
-                await store.find_disagreements_of(scores[0].trajectory_id, keep_standing=True)
         if progress is not None:
             progress(begin + len(group), len(ids))
     return scored

@@ -46,19 +46,21 @@ async def collect(
     *,
     apply: bool = False,
     runs: Collection[str] = (),
+    named: Collection[str] = (),
     progress: Progress = quiet,
 ) -> Collected:
     """Drop what the rule lets go and nothing cites; without `apply`, only say what that would be.
 
     Args:
         runs: ids of runs that have not finished: their episodes stay.
+        named: ids of episodes of others that such runs go on with: they stay too.
 
     Raises:
         StoreUnavailable: the database or the blob store refused; what was dropped until then stays dropped.
     """
     async with store.database.read() as connection:
         going = may_go(rule)
-        keepers = Keepers(runs)
+        keepers = Keepers(runs, named)
         keeping, names = await keepers.read(connection), keepers.names
         table = tables.trajectories
         found = select(table.c.id).where(going).order_by(table.c.id)
@@ -76,7 +78,7 @@ async def collect(
             if count := await connection.scalar(query) or 0:
                 kept.append((what, count))
         if count := sum(each in names for each in await connection.scalars(found)):
-            kept.append(("policies and recipes that name it", count))
+            kept.append(("policies, recipes and unfinished runs that name it", count))
     if apply:
         ids = await _drop(store, rule, ids, keepers, progress)
     orphans = await _orphans(store, rule, () if apply else ids)

@@ -77,19 +77,21 @@ class Keepers:
     A dataset, and any other table that refers to trajectories or steps, knows best what it needs; a score
     that a person gave is work that cannot be had again; a policy was made of what was played in its run,
     evaluations apart, as `lineage` shows; a run that has not finished goes on from its checkpoint with the
-    episodes it recorded; and policies and recipes name what they were made of.
+    episodes it recorded, or with those it began to learn from; and policies and recipes name what they were
+    made of.
 
     Of policies and datasets, which never change, only those are read that came since the last time.
     """
 
-    def __init__(self, runs: Collection[str]) -> None:
+    def __init__(self, runs: Collection[str], named: Collection[str] = ()) -> None:
         """
         Args:
             runs: ids of unfinished runs, as in the label "run".
+            named: ids of the episodes of others that these go on with.
         """
-        self.names: set[str] = set()
-        """Ids, among other texts, that policies and recipes name: any number, of which one query takes only
-        so many."""
+        self.names: set[str] = {*named}
+        """These, and ids, among other texts, that policies and recipes name: any number, of which one query
+        takes only so many."""
         self._unfinished = runs
         self._runs: set[str] = set()
         self._policies: set[str] = set()

@@ -74,7 +74,7 @@ async def judge(place: Place, order: JudgeOrder, progress: Progress) -> Outcome:
 
     Raises:
         InvalidField: a setting is none; InvalidRubric: the rubric says nothing.
-        EndpointError: OpenAI's own endpoint is asked for without a key.
+        EndpointError: OpenAI's own endpoint is asked for without a key, or the endpoint is no URL.
     """
     from deskhand_flywheel.judges import OutcomeJudge, ProcessJudge, judge_store, rubric_of
 
@@ -92,8 +92,6 @@ async def judge(place: Place, order: JudgeOrder, progress: Progress) -> Outcome:
                 progress=partial(progress, "trajectories"),
                 on_damaged=LeftOut(),
             )
-            for trajectory_id in report.trajectories:
-                await store.find_disagreements_of(trajectory_id, keep_standing=True)
     finally:
         await judging.close()
     return _json(asdict(report))

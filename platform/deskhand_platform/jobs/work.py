@@ -29,6 +29,7 @@ from deskhand_platform.jobs.task_growing import grow_tasks
 from deskhand_platform.rounds.book import RoundBook
 from deskhand_platform.rounds.run_queue import ENDED
 from deskhand_platform.rounds.runs import read_result
+from deskhand_trainer.run_folder import listed_episodes
 
 SILENT_S = 7 * 86400.0
 """After which a run of another home that tells the store nothing holds no episodes back."""
@@ -57,9 +58,11 @@ async def gc(place: Place, order: GcOrder, progress: Progress) -> Outcome:
     async with place.store() as store:
         here, database = place.home / "runs", store.database
         alive, silent = await runs_elsewhere(database, here)
-        runs = unfinished_runs(here) | alive | await _of_rounds(RoundBook(database))
+        unfinished = unfinished_runs(here)
+        runs = unfinished | alive | await _of_rounds(RoundBook(database))
         given_up = await _with_old_episodes(database, rule, silent - runs)
-        done = await collect(store, rule, apply=order.apply, runs=runs, progress=progress)
+        named = {each for run in unfinished for each in listed_episodes(here / run)}
+        done = await collect(store, rule, apply=order.apply, runs=runs, named=named, progress=progress)
     return json.loads(json.dumps({**asdict(done), "given_up": given_up}))
 
 

@@ -23,7 +23,7 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import Event, EventKind, TrajectoryFilter
 from deskhand_platform.errors import InvalidField, PlatformError, RoundFailed
 from deskhand_platform.rounds.book import PhaseRecord, RoundBook, RoundRecord
-from deskhand_platform.rounds.config import RoundConfig, round_config
+from deskhand_platform.rounds.config import RoundConfig, check_phase, round_config
 from deskhand_platform.rounds.fit import check_fit, this_machine
 from deskhand_platform.rounds.plan import VALIDATE_PROMOTED, PhasePlan, plan
 from deskhand_platform.rounds.process import RunHalted, RunRequest, bring_to_end
@@ -40,8 +40,8 @@ from deskhand_trainer.run_folder import RunFolder
 from deskhand_trainer.runs import RunKind, RunResult, RunSpec
 
 log = logging.getLogger(__name__)
-ROUTED = {"sft": "sft", "rejection": "sft", "pretrain": "rejected"}
-"""Which dataset a phase learns from."""
+ROUTED = {"sft": "sft", "rejection": "sft", "pretrain": "rejected", "score": "pool", "ppo": "pool"}
+"""Which dataset a phase learns from, where it learns from recorded episodes at all."""
 TRAINED = ("sft", "pretrain", "rejection", "ppo")
 """Phases that make a policy, in order."""
 
@@ -219,6 +219,7 @@ class Phases:
         async def spec() -> RunSpec:
             nonlocal token
             url, token = await self._host.address()
+            dataset, folders = await self._material(record, planned)
             return RunSpec(
                 id=run_id,
                 kind=RunKind(planned.kind),
@@ -229,8 +230,8 @@ class Phases:
                 sandbox_url=url,
                 policy_in=policy_in,
                 prm_in=_made_by(record, "score") if planned.kind == RunKind.PPO else None,
-                dataset=routed_to(record, planned.name),
-                folders=await self._folders(record, "collect" if planned.kind == RunKind.LABEL else None),
+                dataset=dataset,
+                folders=folders,
                 labels={"round": str(record.id), "phase": planned.name},
             )
 
@@ -249,6 +250,17 @@ class Phases:
                 stop_grace_s=limits.stop_grace_s,
             )
         )
+
+    async def _material(self, record: RoundRecord, planned: PhasePlan) -> tuple[str | None, tuple[str, ...]]:
+        """The dataset that a run learns from, and the folders whose episodes it looks at: none where its
+        round curated nothing for it, which it is not to come by in another way.
+        """
+        # in a thread: the trainer's records take seconds to load
+        if curated(record) is not None and await asyncio.to_thread(reads_routed, planned):
+            if (dataset := routed_to(record, planned.name)) is None:
+                return None, ()
+            return dataset, await self._folders(record)
+        return None, await self._folders(record, "collect" if planned.kind == RunKind.LABEL else None)
 
     async def _folders(self, record: RoundRecord, kind: str | None = None) -> tuple[str, ...]:
         """Stamps of what the round's runs have played in, those of attempts before included."""
@@ -317,12 +329,26 @@ def _dataset_name(round_id: int, use: str) -> str:
     return f"round-{round_id}/{use}"
 
 
+def reads_routed(planned: PhasePlan) -> bool:
+    """Whether a run learns from what is routed to its phase: PPO may read no episodes but its own, and
+    `score` may be told whose.
+    """
+    if planned.kind == RunKind.PPO:
+        return check_phase(planned.name, planned.config).by_store
+    return planned.name in ROUTED and not planned.config.get("runs")
+
+
+def curated(record: RoundRecord) -> Mapping[str, JsonValue] | None:
+    """What curating came to last; None where nothing was curated yet."""
+    done = [one for one in record.phases if one.kind == "curate" and one.state is WorkState.DONE]
+    return done[-1].metrics if done else None
+
+
 def routed_to(record: RoundRecord, name: str) -> str | None:
     """The dataset last curated for a phase, as NAME@VERSION; None where nothing was routed to it."""
     use = ROUTED.get(name)
-    curated = [phase.metrics for phase in record.phases if phase.kind == "curate" and phase.metrics]
-    versions = [found[f"{use}_version"] for found in curated if f"{use}_version" in found]
-    return f"{_dataset_name(record.id, use)}@{versions[-1]}" if use and versions else None
+    version = (curated(record) or {}).get(f"{use}_version")
+    return None if use is None or version is None else f"{_dataset_name(record.id, use)}@{version}"
 
 
 def _made_by(record: RoundRecord, name: str) -> str | None:

@@ -4,7 +4,8 @@
   trained:   evaluate explore curate pretrain rejection evaluate score ppo curate evaluate validate … promote
 
 What was explored is routed: failures to continued pretraining, successes to rejection fine-tuning, all of it
-to the pool that reward models learn from. So is what PPO played, for whoever trains later.
+to the pool that the reward model learns from, and PPO where it takes recorded episodes beside its own. So is
+what PPO played, for whoever trains later.
 
 The process reward model is trained after the warm start: before it there are only demonstrations, all of them
 successes, and no trunk that sees anything. "evaluate-…" phases fill the table from test seeds; "validate-…"

@@ -76,6 +76,12 @@ async def test_a_reply_with_what_it_cost(connect: Connect) -> None:
     assert (await cheaper.post("/x", {}, read)).cost["usd"] == pytest.approx(0.00045)
 
 
+async def test_what_is_no_url_is_refused_before_it_is_asked(connect: Connect) -> None:
+    with pytest.raises(EndpointError, match="'http://localhost:80x/v1' is no URL of a server") as refused:
+        connect(base_url="http://localhost:80x/v1")
+    assert refused.value.trouble is Trouble.REFUSED
+
+
 async def test_any_text_can_be_sent(connect: Connect, endpoint: Any) -> None:
     await connect().post("/x", {"text": "é\ud800\x00"}, read)
     assert endpoint.sent == [{"text": "é\ud800\x00"}]

@@ -15,7 +15,7 @@ from flywheel_episodes import make_end, make_start, make_step, make_trajectory, 
 from judge_replies import busy, chat, says
 from PIL import Image as PilImage
 from sqlalchemy import func
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.errors import EndpointError
@@ -39,6 +39,7 @@ from deskhand_flywheel.judges import (
 from deskhand_flywheel.judges.judge import as_is
 from deskhand_flywheel.judges.judging import GIVE_UP
 from deskhand_flywheel.judges.prompts import MOST_TURNS
+from deskhand_flywheel.review_types import DisagreementKind
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import JudgeTrouble, TrajectoryFilter
 from deskhand_sandbox.pictures import as_image
@@ -278,8 +279,18 @@ async def test_lasting_trouble_is_a_failure_of_its_kind(
     report = await judge_store(store, judge)
     silent.set()
     assert (report.judged, report.failures) == (0, {trouble: 1})
+    assert report.cost[trouble] == 1.0
     (failure,) = await store.judge_failures(judge.scorer)
     assert failure.trouble is trouble and await store.scores("a") == ()
+
+
+async def test_what_failed_is_paid_for_too(store: Store, endpoint: Any, make: Make) -> None:
+    """An answer that is no reply, but was counted."""
+    await write(store, make_trajectory("a", steps=(make_step(0),), end=make_end()))
+    endpoint.queue = [JSONResponse({"choices": [], "usage": {"prompt_tokens": 70, "completion_tokens": 5}})]
+    report = await judge_store(store, make(retries=0, usd_per_million_prompt_tokens=10.0))
+    assert report.failures == {"nonsense": 1}
+    assert (report.cost["prompt_tokens"], report.cost["usd"]) == (70.0, pytest.approx(0.0007))
 
 
 async def test_nobody_at_the_endpoint_ends_the_run_early(store: Store, make: Make) -> None:
@@ -409,6 +420,7 @@ async def test_no_more_requests_are_under_way_than_told(store: Store, endpoint: 
 
 
 async def test_an_end_in_the_middle_keeps_what_was_judged(store: Store, endpoint: Any, make: Make) -> None:
+    """And what that contradicts waits for a person, which nobody would look for again."""
     await write(store, make_trajectory("a", end=make_end()))
     never = asyncio.Event()
 
@@ -416,13 +428,16 @@ async def test_an_end_in_the_middle_keeps_what_was_judged(store: Store, endpoint
         await never.wait()
         return Response()
 
-    endpoint.queue = [says(1), hang]
+    endpoint.queue = [says(0), hang]
     running = asyncio.create_task(judge_store(store, make(), concurrency=1))
     while len(await store.scores("a")) < 1:
         await asyncio.sleep(0.01)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     never.set()
+    (waiting,) = (await store.review_queue()).items
+    assert waiting.disagreement.kind is DisagreementKind.VERIFIER_STEPS
+    assert [side.score for side in waiting.disagreement.said] == [0.0, 1.0]
     endpoint.queue = []
     assert (await judge_store(store, make())).judged == 2
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -24,11 +25,13 @@ from deskhand_flywheel.types import StepValue
 from deskhand_flywheel.upkeep import Drop, RetentionRule, collect
 from deskhand_sandbox.backends.world import WorldSandbox
 from deskhand_sandbox.base import Capability, Sandbox
-from deskhand_sandbox.errors import SandboxDied
+from deskhand_sandbox.errors import BackendMissing, SandboxDied, SandboxError, UnknownName
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.types import Press, Task
 
+on_both = pytest.mark.parametrize("urls", ("sqlite", "postgresql"), indirect=True)
+"""Labels are kept in either database."""
 RIGHT = 0.5
 TURNS, PLACES = 7, 4
 
@@ -204,6 +207,7 @@ async def test_an_oracle_that_is_lost_does_not_win(store: Store) -> None:
     assert {each.label for each in found} == {0.5}
 
 
+@on_both
 async def test_the_store_is_labelled_once_by_each_labeller_and_goes_on_after_deaths(store: Store) -> None:
     for ways in (WALK, "rrr", "lllllll"):
         await walked(store, ways)
@@ -229,6 +233,7 @@ async def test_the_store_is_labelled_once_by_each_labeller_and_goes_on_after_dea
     assert dead.trajectories == 0 and dead.left_out == {"broke: died as the test says": 3}
 
 
+@on_both
 async def test_labelling_that_goes_on_labels_no_more_than_it_was_to(store: Store) -> None:
     """Cut off after one of two episodes it labels the other, whatever came into the store since."""
     for ways in ("rrr", "rlrrr", "lrrrr"):
@@ -303,6 +308,7 @@ async def test_where_the_first_of_a_start_cannot_be_labelled_the_next_finds_its_
     assert walker.starts == 5
 
 
+@on_both
 async def test_an_episode_that_cannot_be_read_or_replayed_is_left_out_and_counted(store: Store) -> None:
     for ways in ("rrr", "rlrrr"):
         await walked(store, ways)
@@ -327,6 +333,40 @@ async def test_an_episode_that_cannot_be_read_or_replayed_is_left_out_and_counte
     assert done.left_out == {"cannot be replayed": 1, "cannot be read: MalformedRecord": 1}
 
 
+@pytest.mark.parametrize(
+    "missing",
+    [BackendMissing("a world needs luck"), UnknownName("kind of sandbox", "world", ["fake"])],
+    ids=["backend", "kind"],
+)
+async def test_an_episode_that_cannot_be_played_here_ends_not_the_others(
+    store: Store, missing: SandboxError
+) -> None:
+    for ways in ("rrr", "rlrrr"):
+        await walked(store, ways)
+
+    class Lacking(Worlds):
+        """Of the first few episodes nobody has the sandbox."""
+
+        @asynccontextmanager
+        async def lease(
+            self, kind: str, *, owner: str, wait_s: float = 60.0, labels: Mapping[str, str] | None = None
+        ) -> AsyncGenerator[Sandbox]:
+            if self._deaths:
+                self._deaths -= 1
+                raise missing
+            async with super().lease(kind, owner=owner, wait_s=wait_s, labels=labels) as sandbox:
+                yield sandbox
+
+    few = LabelSettings(continuing=Continuing(continuations=1), concurrency=1, limit=1)
+    told: dict[str, Any] = {"policy": Walker(), "labeller": "mc1:w:1", "settings": few}
+    done = await label_store(store, source=Lacking(deaths=1), **told)
+    # though it is the newest it is not in the other's way
+    assert (done.trajectories, done.left_out) == (1, {f"cannot be played here: {missing}": 1})
+    with pytest.raises(type(missing)):
+        await label_store(store, source=Lacking(deaths=99), **told)
+
+
+@on_both
 async def test_episodes_that_are_dropped_meanwhile_are_passed_over(store: Store) -> None:
     for ways in ("rrr", "rlrrr"):
         await walked(store, ways)

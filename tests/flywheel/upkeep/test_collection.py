@@ -180,7 +180,7 @@ async def test_what_something_cites_is_never_dropped(store: Store, tmp_path: Pat
         "rows of dataset_members": 1,
         "rows of remarks": 1,
         "scores that a person gave": 1,
-        "policies and recipes that name it": 1,
+        "policies, recipes and unfinished runs that name it": 1,
         "runs of policies that are kept": 1,
         "a run that has not finished": 1,
     }
@@ -212,7 +212,10 @@ async def test_any_number_of_episodes_may_be_named(store: Store, tmp_path: Path)
     event.listen(engine, "before_cursor_execute", count)
     done = await collect(store, EVERYTHING)
     event.remove(engine, "before_cursor_execute", count)
-    assert (done.trajectories, done.kept) == ((ids[-1],), (("policies and recipes that name it", 299),))
+    assert (done.trajectories, done.kept) == (
+        (ids[-1],),
+        (("policies, recipes and unfinished runs that name it", 299),),
+    )
     assert 0 < most < len(ids)
 
 

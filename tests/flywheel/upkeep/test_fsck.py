@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 from flywheel_episodes import Urls, make_end, make_start, make_step, make_trajectory, picture, write
 from PIL import Image as PilImage
+from sqlalchemy import select, text
+from sqlalchemy.exc import IntegrityError
 
 from deskhand_agent.types import StopReason
+from deskhand_flywheel import tables
 from deskhand_flywheel.blob_damage import Damage
 from deskhand_flywheel.blobs import BlobStore, digest_of
 from deskhand_flywheel.store import Store
@@ -22,16 +25,19 @@ from deskhand_flywheel.upkeep import FindingKind, Report, fsck
 from deskhand_flywheel.upkeep.citations import digests_in
 from deskhand_sandbox.pictures import Format, encoded
 
+DATABASES = ("sqlite", "postgresql")
+
 
 def _blob(urls: Urls, digest: str) -> Path:
     return urls.folder / "blobs" / digest[:2] / digest
 
 
-def _rows(urls: Urls, statement: str, *values: object) -> None:
-    connection = sqlite3.connect(urls.folder / "deskhand.db")
-    with connection:
-        connection.execute(statement, values)
-    connection.close()
+async def _rows(store: Store, statement: str, **values: object) -> None:
+    async with store.database.write() as connection:
+        await connection.execute(text(statement), values)
+
+
+_FOURTH = "INSERT INTO steps (trajectory_id, step_index, reward, step) VALUES (:name, 3, 0.0, :step)"
 
 
 def _found(report: Report) -> set[tuple[FindingKind, str]]:
@@ -173,15 +179,14 @@ async def test_a_trajectory_whose_process_died_is_closed_as_cancelled(store: Sto
     assert (await fsck(store)).findings == ()
 
 
-async def test_gaps_copies_and_misplaced_steps(store: Store, urls: Urls) -> None:
+async def test_gaps_copies_and_misplaced_steps(store: Store) -> None:
     for name in ("gap", "copy", "moved", "clash"):
         await write(store, make_trajectory(name, end=make_end()))
-    _rows(urls, "DELETE FROM steps WHERE trajectory_id = 'gap' AND step_index = 1")
+    await _rows(store, "DELETE FROM steps WHERE trajectory_id = 'gap' AND step_index = 1")
     for name, reward in (("copy", "0.0"), ("clash", "9.0")):
-        text = _text_of(urls, name, 2).replace('"reward":0.0', f'"reward":{reward}')
-        columns = "trajectory_id, step_index, reward, step"
-        _rows(urls, f"INSERT INTO steps ({columns}) VALUES (?, 3, 0.0, ?)", name, text)
-    _rows(urls, "UPDATE steps SET step_index = 7 WHERE trajectory_id = 'moved' AND step_index = 1")
+        step = (await _text_of(store, name, 2)).replace('"reward":0.0', f'"reward":{reward}')
+        await _rows(store, _FOURTH, name=name, step=step)
+    await _rows(store, "UPDATE steps SET step_index = 7 WHERE trajectory_id = 'moved' AND step_index = 1")
     expected = {
         (FindingKind.MISSING_STEP, "gap"),
         (FindingKind.DUPLICATE_STEP, "copy"),
@@ -203,15 +208,14 @@ async def test_gaps_copies_and_misplaced_steps(store: Store, urls: Urls) -> None
     }
 
 
-async def test_an_episode_has_the_steps_it_counts(store: Store, urls: Urls) -> None:
+async def test_an_episode_has_the_steps_it_counts(store: Store) -> None:
     for name in ("late", "lost", "empty"):
         await write(store, make_trajectory(name, end=make_end()))
     await store.begin(make_start("running", started_at_s=time.time()))
-    text = _text_of(urls, "late", 2).replace('"index":2', '"index":3')
-    columns = "trajectory_id, step_index, reward, step"
-    _rows(urls, f"INSERT INTO steps ({columns}) VALUES ('late', 3, 0.0, ?)", text)
-    _rows(urls, "DELETE FROM steps WHERE trajectory_id = 'lost' AND step_index = 2")
-    _rows(urls, "DELETE FROM steps WHERE trajectory_id = 'empty'")
+    step = (await _text_of(store, "late", 2)).replace('"index":2', '"index":3')
+    await _rows(store, _FOURTH, name="late", step=step)
+    await _rows(store, "DELETE FROM steps WHERE trajectory_id = 'lost' AND step_index = 2")
+    await _rows(store, "DELETE FROM steps WHERE trajectory_id = 'empty'")
     said = {finding.subject: finding.detail for finding in (await fsck(store)).findings}
     assert said == {
         "late": "it ended after 3 steps, and 4 are there",
@@ -225,12 +229,11 @@ async def test_an_episode_has_the_steps_it_counts(store: Store, urls: Urls) -> N
     assert {finding.subject for finding in (await fsck(store)).findings} == {"lost", "empty"}
 
 
-def _text_of(urls: Urls, trajectory_id: str, index: int) -> str:
-    connection = sqlite3.connect(urls.folder / "deskhand.db")
-    query = "SELECT step FROM steps WHERE trajectory_id = ? AND step_index = ?"
-    (text,) = connection.execute(query, (trajectory_id, index)).fetchone()
-    connection.close()
-    return str(text)
+async def _text_of(store: Store, trajectory_id: str, index: int) -> str:
+    table = tables.steps
+    of_it = (table.c.trajectory_id == trajectory_id, table.c.step_index == index)
+    async with store.database.read() as connection:
+        return str(await connection.scalar(select(table.c.step).where(*of_it)))
 
 
 async def _score(store: Store) -> None:
@@ -250,17 +253,13 @@ async def _value(store: Store) -> None:
 @pytest.mark.parametrize("misplaced", [False, True], ids=["doubled", "misplaced"])
 @pytest.mark.parametrize("remark", [_score, _note, _value])
 async def test_a_step_is_not_taken_from_under_what_is_said_of_it(
-    store: Store, urls: Urls, remark: Callable[[Store], Awaitable[None]], misplaced: bool
+    store: Store, remark: Callable[[Store], Awaitable[None]], misplaced: bool
 ) -> None:
     await write(store, make_trajectory("a", end=make_end()))
-    text = _text_of(urls, "a", 2)
+    step = await _text_of(store, "a", 2)
     if misplaced:
-        _rows(urls, "DELETE FROM steps WHERE trajectory_id = 'a' AND step_index = 2")
-    _rows(
-        urls,
-        "INSERT INTO steps (trajectory_id, step_index, reward, step) VALUES ('a', 3, 0.0, ?)",
-        text,
-    )
+        await _rows(store, "DELETE FROM steps WHERE trajectory_id = 'a' AND step_index = 2")
+    await _rows(store, _FOURTH, name="a", step=step)
     await remark(store)
     before = await fsck(store)
     assert before.findings
@@ -269,11 +268,14 @@ async def test_a_step_is_not_taken_from_under_what_is_said_of_it(
     assert [finding.mended for finding in report.findings] == [False]
 
 
-async def test_records_of_another_version_and_records_that_are_none(filled: Store, urls: Urls) -> None:
-    newer = _text_of(urls, "a", 1).replace('"schema_version":1', '"schema_version":99')
-    _rows(urls, "UPDATE steps SET step = ? WHERE trajectory_id = 'a' AND step_index = 1", newer)
-    _rows(urls, "UPDATE trajectories SET start = 'no JSON' WHERE id = 'b'")
-    _rows(urls, "INSERT INTO policies (id, manifest, metadata, created_at_s) VALUES ('p', '7', '{}', 0)")
+async def test_records_of_another_version_and_records_that_are_none(filled: Store) -> None:
+    newer = (await _text_of(filled, "a", 1)).replace('"schema_version":1', '"schema_version":99')
+    await _rows(
+        filled, "UPDATE steps SET step = :step WHERE trajectory_id = 'a' AND step_index = 1", step=newer
+    )
+    await _rows(filled, "UPDATE trajectories SET start = 'no JSON' WHERE id = 'b'")
+    policy = "INSERT INTO policies (id, manifest, metadata, created_at_s) VALUES ('p', '7', '{}', 0)"
+    await _rows(filled, policy)
     report = await fsck(filled, repair=True, settle_s=0.0)
     assert _found(report) == {
         (FindingKind.UNKNOWN_SCHEMA, "a"),
@@ -282,11 +284,19 @@ async def test_records_of_another_version_and_records_that_are_none(filled: Stor
     }
     # the picture that only the newer record cites is nobody's orphan
     assert report.counts == {FindingKind.UNKNOWN_SCHEMA: 1, FindingKind.UNREADABLE_RECORD: 2}
-    assert _text_of(urls, "a", 1) == newer
+    assert await _text_of(filled, "a", 1) == newer
 
 
 async def test_dangling_rows_are_the_databases_damage(filled: Store, urls: Urls) -> None:
-    _rows(urls, "INSERT INTO steps (trajectory_id, step_index, reward, step) VALUES ('x', 0, 0.0, '{}')")
+    dangling = "INSERT INTO steps (trajectory_id, step_index, reward, step) VALUES ('x', 0, 0.0, '{}')"
+    if urls.postgresql is not None:  # which lets none in
+        with pytest.raises(IntegrityError):
+            await _rows(filled, dangling)
+        return
+    connection = sqlite3.connect(urls.folder / "deskhand.db")
+    with connection:
+        connection.execute(dangling)
+    connection.close()
     (only,) = (await fsck(filled)).findings
     assert only.kind is FindingKind.DAMAGED_DATABASE
     assert "steps" in only.detail and "trajectories" in only.detail

@@ -250,6 +250,30 @@ def test_only_a_run_that_may_go_on_holds_episodes_back(tmp_path: Path) -> None:
     assert unfinished_runs(tmp_path) == {"goes-on"}
 
 
+async def test_what_an_unfinished_run_goes_on_learning_from_stays(
+    settings: Settings, store: Store, record_episode: Record
+) -> None:
+    """Whoever played it: the run's policy names it only when it is kept."""
+    ids = [await record_episode(store, run="collect-1") for _ in range(5)]
+    runs = settings.home / "runs"
+    lists: dict[str, tuple[str, object]] = {
+        "sft-1": ("episodes.json", {"demonstrations": ids[:1], "rollouts": ids[1:2]}),
+        "pretrain-1": ("failures.json", ids[2:3]),
+        "sft-2": ("episodes.json", {"demonstrations": ids[3:4]}),
+    }
+    for run, (name, listed) in lists.items():
+        (runs / run).mkdir(parents=True)
+        (runs / run / "spec.json").write_text("{}")
+        (runs / run / name).write_text(json.dumps(listed))
+    (runs / "sft-1" / "failures.json").write_text("no JSON")
+    (runs / "sft-2" / "result.json").write_text('{"policy_out": null, "metrics": {}, "seconds": 1.0}')
+    place = Place(store_url=settings.db_url, blobs_url=settings.blobs_url, home=settings.home)
+    done = await gc(place, GcOrder(rule=EVERYTHING, apply=True), lambda *_: None)
+    assert done["trajectories"] == ids[3:]
+    assert done["kept"] == [["policies, recipes and unfinished runs that name it", 3]]
+    assert await store.trajectory_ids() == tuple(ids[:3])
+
+
 async def test_a_run_under_way_in_another_home_holds_its_episodes_back(
     settings: Settings, store: Store, record_episode: Record
 ) -> None:

@@ -9,16 +9,20 @@ import pytest
 from deskhand_flywheel.errors import StorageFull, StoreError, StoreUnavailable
 from deskhand_flywheel.routing import read_routes
 from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_platform.errors import RoundFailed
 from deskhand_platform.rounds.book import PhaseRecord, RoundBook, RoundRecord
 from deskhand_platform.rounds.config import RoundConfig
 from deskhand_platform.rounds.controls import RoundControls
 from deskhand_platform.rounds.phases import Phases, routed_to
+from deskhand_platform.rounds.plan import PhasePlan
 from deskhand_platform.rounds.promoted import PromotedPolicies
 from deskhand_platform.settings import Settings
 from deskhand_platform.states import WorkState
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.run_folder import RunFolder
+from deskhand_trainer.run_kinds.context import open_context
+from deskhand_trainer.runs import RunKind, RunSpec
 
 
 def curated(name: str, metrics: Mapping[str, JsonValue]) -> PhaseRecord:
@@ -45,6 +49,9 @@ def test_a_phase_learns_from_the_version_its_round_curated_last() -> None:
     assert routed_to(round_of(first, later), "pretrain") == "round-4/rejected@1"
     assert routed_to(round_of(first, later), "ppo") is None
     assert routed_to(round_of(curated("curate", {})), "sft") is None
+    left_out = curated("curate-explored", {"sft": 0, "rejected": 0, "pool": 9, "pool_version": 3})
+    assert routed_to(round_of(first, left_out), "rejection") is None
+    assert routed_to(round_of(first, left_out), "score") == "round-4/pool@3"
 
 
 async def test_a_round_replaces_no_policy_that_it_was_not_measured_beside(
@@ -144,3 +151,56 @@ async def test_a_round_takes_what_its_own_runs_played(
         own.append(await record_episode(store, **{**said, "run": run, "folder": stamp}))
     await phases._curate(record, routes)
     assert (await store.dataset("round-4/sft")).trajectory_ids == tuple(own)
+
+
+@pytest.mark.parametrize(
+    "routes",
+    [{"sft": {"most_success": 0.3}}, {"sft": None}, {"sft": None, "rejected": None, "pool": None}],
+    ids=["all too easy", "without the route", "without any"],
+)
+async def test_what_a_route_left_out_is_learned_from_by_no_other_way(
+    settings: Settings,
+    store: Store,
+    record_episode: Callable[..., Awaitable[str]],
+    routes: dict[str, Any],
+) -> None:
+    explored = replace(curated("explore", {}), kind="collect")
+    (settings.runs / "round-4-explore").mkdir(parents=True)
+    stamp = RunFolder(settings.runs / "round-4-explore").stamp()
+    played = await record_episode(store, run="round-4-explore", purpose="rollout", folder=stamp)
+    phases: Any = Phases(settings, store, RoundBook(store.database), cast("Any", None))
+
+    async def chosen(name: str, kind: str, config: dict[str, JsonValue], *done: PhaseRecord) -> set[str]:
+        planned = PhasePlan(name=name, kind=kind, config=config)
+        dataset, folders = await phases._material(round_of(explored, *done), planned)
+        spec = RunSpec(
+            id="r", kind=RunKind(kind), config=config, store_url=settings.db_url,
+            blobs_url=settings.blobs_url, dataset=dataset, folders=folders,
+        )  # fmt: skip
+        async with open_context(RunFolder(settings.runs / "round-4-explore"), spec) as context:
+            return {*await context.episodes(TrajectoryFilter(outcome=OutcomeFilter.SUCCESS))}
+
+    routed = curated("curate-explored", await phases._curate(round_of(explored), read_routes(routes)))
+    cloning: dict[str, JsonValue] = {"learn_from": ["rollout"]}
+    assert await chosen("rejection", "sft", cloning) == {played}, "nothing was curated yet"
+    assert await chosen("rejection", "sft", cloning, routed) == set()
+    assert await chosen("pretrain", "pretrain", {"experience": True}, routed) == set()
+    assert await chosen("score", "score", {}, routed) == (set() if "pool" in routes else {played})
+    stored: dict[str, JsonValue] = {"value_pretraining": {"fitted_to": "rollouts_and_stored"}}
+    assert await chosen("ppo", "ppo", stored, routed) == (set() if "pool" in routes else {played})
+
+
+async def test_the_pool_is_named_to_those_alone_that_read_it(settings: Settings, store: Store) -> None:
+    phases: Any = Phases(settings, store, RoundBook(store.database), cast("Any", None))
+    record = round_of(curated("curate-explored", {"pool": 4, "pool_version": 2}))
+    readers: list[tuple[str, dict[str, JsonValue], bool]] = [
+        ("score", {}, True),
+        ("score", {"runs": ["collect-1"]}, False),
+        ("ppo", {}, False),
+        ("ppo", {"rollouts": "recorded"}, True),
+        ("label", {"tasks": ["fake/press-button"]}, False),
+        ("evaluate", {}, False),
+    ]
+    for name, config, reads in readers:
+        dataset, _ = await phases._material(record, PhasePlan(name=name, kind=name, config=config))
+        assert dataset == ("round-4/pool@2" if reads else None)

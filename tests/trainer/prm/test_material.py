@@ -100,7 +100,11 @@ async def test_a_run_of_a_round_learns_from_its_folders_alone(store: Store, walk
         (OUTCOMES, (), []),
         (replace(OUTCOMES, runs=("named",)), ("another",), ["ff"]),
     ):
-        material = await training_material(store, config, folders=folders)
+
+        async def choose(chosen: TrajectoryFilter, folders: tuple[str, ...] = folders) -> tuple[str, ...]:
+            return await store.trajectory_ids(replace(chosen, folders=folders))
+
+        material = await training_material(store, config, choose=choose)
         assert [each.id for each in material.trajectories] == ids
 
 

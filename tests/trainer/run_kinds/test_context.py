@@ -24,10 +24,11 @@ from deskhand_agent.types import (
     TrajectoryEnd,
     TrajectoryStart,
 )
+from deskhand_flywheel import tables
 from deskhand_flywheel.lineage import trace_policy
 from deskhand_flywheel.prm.model import ScoreHead, hidden_width, save_reward_model
 from deskhand_flywheel.store import Store
-from deskhand_flywheel.types import TrajectoryFilter
+from deskhand_flywheel.types import SelectionRule, TrajectoryFilter
 from deskhand_flywheel.upkeep import Drop, RetentionRule, collect
 from deskhand_sandbox.host import HostSettings
 from deskhand_sandbox.manager import PoolSettings
@@ -383,6 +384,29 @@ async def test_a_run_killed_while_it_scores_goes_on_with_the_model_it_kept(
     other = RunFolder(context.folder.path / "other")
     other.path.mkdir()
     assert (await score.run(replace(context, folder=other), ScoreConfig()))[0] == trained[1]
+
+
+async def test_a_reward_model_learns_from_what_was_routed_and_scores_all_that_the_round_played(
+    context: RunContext,
+) -> None:
+    """A round whose pool is empty goes on without one."""
+    for name, colour in (("d", "red"), ("e", "blue"), ("f", "green")):
+        whole, seen = episode(name), encoded(Picture.new("RGB", (64, 64), colour))
+        shown = replace(whole.steps[0].observation, screenshot=seen)
+        start = replace(whole.start, labels={"folder": "stamp"})
+        step = replace(whole.steps[0], observation=shown)
+        await context.store.add_trajectory(replace(whole, start=start, steps=(step,)))
+    await context.store.select_dataset("pool", SelectionRule.ALL, TrajectoryFilter(folders=("stamp",)))
+    async with context.store.database.write() as connection:
+        members = tables.dataset_members
+        await connection.execute(members.delete().where(members.c.trajectory_id == "f"))
+    spec = replace(context.spec, folders=("stamp",), dataset="pool@1")
+    kept, figures = await score.run(replace(context, spec=spec), ScoreConfig(epochs=1))
+    assert (figures["trajectories"], figures["scored"]) == (2, 3)
+    metadata = (await context.store.policy(str(kept))).metadata
+    assert (metadata["material"], metadata["dataset"]) == (["d", "e"], "pool@1")
+    left = replace(context, spec=replace(context.spec, folders=()))
+    assert await score.run(left, ScoreConfig()) == (None, {"trajectories": 0, "scored": 0})
 
 
 async def test_without_labels_no_reward_model_is_trained_and_none_ever_will(context: RunContext) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from deskhand_agent.types import Trajectory
@@ -19,6 +20,7 @@ from deskhand_flywheel.trajectories import OnDamaged
 from deskhand_flywheel.types import OutcomeFilter, TrajectoryFilter
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_sandbox.types import Split
+from deskhand_trainer.demonstrations import Choose
 from deskhand_trainer.prm.config import ScoreConfig
 from deskhand_trainer.starts import start_name
 
@@ -59,21 +61,22 @@ async def training_material(
     store: Store,
     config: ScoreConfig,
     *,
-    folders: tuple[str, ...] | None = None,
+    choose: Choose | None = None,
     progress: Callable[[int, int], None] | None = None,
     on_damaged: OnDamaged | None = None,
 ) -> Material:
     """The newest labelled episodes that may be trained on.
 
     Args:
-        folders: as in `RunSpec`; where the config names runs, these are the ones in whatever folder.
+        choose: of what may be learned from; where the config names runs, it is asked nothing. None: of all.
         progress: told episodes read and in all.
         on_damaged: told of each that cannot be read, which is left out; None: the first ends it.
     """
-    chosen = TrajectoryFilter(split=Split.TRAIN, ended=True, folders=None if config.runs else folders)
+    chosen = TrajectoryFilter(split=Split.TRAIN, ended=True)
     refused = tuple(sorted(HELD_OUT_TASKS | set(config.leave_out)))
     never = set(await store.trajectory_ids(replace(chosen, task_ids=refused)))
-    return await _read(store, config, chosen, never, progress, on_damaged)
+    choose = None if config.runs else choose
+    return await _read(store, config, chosen, choose, never, progress, on_damaged)
 
 
 async def measuring_material(
@@ -91,7 +94,7 @@ async def measuring_material(
         never: ids of those that are not to be among them, as `keeping.trained_on` finds them.
         progress, on_damaged: as in `training_material`.
     """
-    return await _read(store, config, replace(chosen, ended=True), never, progress, on_damaged)
+    return await _read(store, config, replace(chosen, ended=True), None, never, progress, on_damaged)
 
 
 def part(trajectories: Sequence[Trajectory], *, share: float, seed: int) -> Parted:
@@ -156,6 +159,7 @@ async def _read(
     store: Store,
     config: ScoreConfig,
     chosen: TrajectoryFilter,
+    choose: Choose | None,
     never: Collection[str],
     progress: Callable[[int, int], None] | None,
     on_damaged: OnDamaged | None,
@@ -166,13 +170,14 @@ async def _read(
         "judge": config.judge or None,
         "inexact": config.inexact,
     }
-    ids = await ids_of(store, chosen, config.runs)
+    choose = choose or partial(ids_of, store, runs=config.runs)
+    ids = await choose(chosen)
     # of outcomes the verdict alone tells, without reading every step
     marking = [each for each in sources if each is not LabelSource.OUTCOME]
     having = {i for i, _ in await targets_from(store, marking, ids, **told)}
     if LabelSource.OUTCOME in sources:
-        having |= {i for won in _VERDICTS for i in await store.trajectory_ids(replace(chosen, outcome=won))}
-    won = set(await store.trajectory_ids(replace(chosen, outcome=OutcomeFilter.SUCCESS)))
+        having |= {i for won in _VERDICTS for i in await choose(replace(chosen, outcome=won))}
+    won = set(await choose(replace(chosen, outcome=OutcomeFilter.SUCCESS)))
     labelled = [i for i in ids if i in having]
     left = [i for i in labelled if i not in never]
     wanted = _newest(left, won, config.max_trajectories)

@@ -35,7 +35,7 @@ from deskhand_trainer.admission import is_probe, only_measured, sandbox_kinds
 from deskhand_trainer.errors import RunRefused
 from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.ranks import ALONE, Ranks
-from deskhand_trainer.run_folder import RunFolder, write_json
+from deskhand_trainer.run_folder import EPISODES, RunFolder, write_json
 from deskhand_trainer.runs import RunKind, RunSpec
 
 TOKEN_VARIABLE = "DESKHAND_SANDBOX_TOKEN"
@@ -124,7 +124,7 @@ class RunContext:
     async def settled_episodes(self, chosen: TrajectoryFilter) -> list[str]:
         """As `episodes`; where there is a checkpoint, as they were in the life that began it: training goes
         on with what it began with, whatever the store has gained since."""
-        listed, asked = self.folder.path / "episodes.json", repr(chosen)
+        listed, asked = self.folder.path / EPISODES, repr(chosen)
         known: dict[str, list[str]] = json.loads(listed.read_text()) if listed.exists() else {}
         if asked not in known or not self.folder.checkpoints.exists():
             known[asked] = await self.episodes(chosen)

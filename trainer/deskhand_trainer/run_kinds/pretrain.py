@@ -25,7 +25,7 @@ from deskhand_trainer.base.perception import refuse_released
 from deskhand_trainer.base.train import pretrain
 from deskhand_trainer.devices import learning_device
 from deskhand_trainer.errors import RunRefused
-from deskhand_trainer.run_folder import write_json
+from deskhand_trainer.run_folder import FAILURES, write_json
 from deskhand_trainer.run_kinds.context import RunContext
 from deskhand_trainer.run_kinds.demonstrations import demonstrations
 from deskhand_trainer.run_kinds.training_thread import Teller, stopping
@@ -113,7 +113,7 @@ async def _shown(context: RunContext, config: PretrainConfig, bundle: ModelBundl
 
 async def _failures(context: RunContext) -> list[str]:
     """Ids of what policies did in vain on train seeds, the same in all lives of the run."""
-    listed = context.folder.path / "failures.json"
+    listed = context.folder.path / FAILURES
     if not listed.exists():
         chosen = TrajectoryFilter(
             split=Split.TRAIN, outcome=OutcomeFilter.FAILURE, labels={"purpose": "rollout"}, ended=True

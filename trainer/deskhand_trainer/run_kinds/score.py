@@ -21,8 +21,11 @@ from deskhand_trainer.run_kinds.context import RunContext
 from deskhand_trainer.run_kinds.training_thread import stopping
 
 
-async def run(context: RunContext, config: ScoreConfig) -> tuple[str, dict[str, JsonValue]]:
+async def run(context: RunContext, config: ScoreConfig) -> tuple[str | None, dict[str, JsonValue]]:
     """Train, keep, score. A later life scores by the model that an earlier one kept."""
+    if context.spec.folders == () and not config.runs:
+        # there is nothing to learn from, and the round goes on without
+        return None, {"trajectories": 0, "scored": 0}
     damaged: dict[str, str] = {}
 
     def left_out(trajectory_id: str, error: FlywheelError) -> None:
@@ -60,9 +63,7 @@ async def _train(
     bundle = await context.bundle()
     told = context.folder.progress
     told("reading trajectories", 0, config.epochs)
-    material = await training_material(
-        context.store, config, folders=context.spec.folders, on_damaged=left_out
-    )
+    material = await training_material(context.store, config, choose=context.episodes, on_damaged=left_out)
     if len(material.trajectories) > 1:
         await _mind_one_kind(context, material)
     try:

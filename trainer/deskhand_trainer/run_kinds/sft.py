@@ -32,7 +32,8 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
             return context.spec.policy_in, {"demonstrations": 0}
         wanted = " or ".join(config.learn_from)
         raise RunRefused(
-            f"the store holds no successful {wanted} of {', '.join(config.tasks)}: collect some first"
+            f"the store holds no successful {wanted} of {', '.join(config.tasks)} that the run may learn "
+            "from: collect some first"
         )
     bundle = await context.bundle(
         seed=config.seed,
