@@ -1,5 +1,7 @@
 """What a model folder must be before anybody loads it: checked without loading, and without torch.
 
+Whether its parts fit each other, `load_bundle` on the device `UNREAD` tells.
+
 Weights are taken as safetensors alone: other forms of them, and Python files beside them, can run code.
 """
 

@@ -190,7 +190,7 @@ class Transfers:
             inside = [*files.iterdir()]
             folder = inside[0] if len(inside) == 1 and inside[0].is_dir() else files
             try:
-                await run_in_threadpool(check_model_folder, folder)
+                await run_in_threadpool(_check_policy, folder)
             except ModelFilesError as error:
                 raise UnknownFormat(str(error).replace(str(folder), str(files))) from error
             return await store.keep_policy(folder, parent_id=None, metadata={"name": name})
@@ -326,6 +326,18 @@ def _found(files: Path, guidance: Guidance) -> tuple[Path, Guidance]:
             break
         root = inside[0]
     return root, guidance
+
+
+def _check_policy(folder: Path) -> None:
+    """Refuse a model that no run could load.
+
+    Raises:
+        ModelFilesError: says why.
+    """
+    from deskhand_agent.models.bundle import UNREAD, load_bundle
+
+    check_model_folder(folder)
+    load_bundle(folder, device=UNREAD)
 
 
 def _told(error: Exception) -> Exception:

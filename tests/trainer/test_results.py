@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from deskhand_trainer.errors import ResultsError
-from deskhand_trainer.results import Figure, read_figures, results_file, write_figures, write_results_page
+from deskhand_trainer.results import (
+    Figure,
+    published_or,
+    read_figures,
+    results_file,
+    write_figures,
+    write_results_page,
+)
 
 
 def figure(name: str, value: float, **more: object) -> Figure:
@@ -50,6 +57,16 @@ def test_a_damaged_file_is_named_and_left_alone(tmp_path: Path, text: str) -> No
 def test_a_goal_is_a_comparison_and_a_number(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="comparison and a number"):
         write_figures(tmp_path / "x.json", [figure("a", 1.0, goal="about 3")])
+
+
+def test_what_is_published_is_of_one_thing_alone() -> None:
+    folder, file, mine = Path("docs/results"), Path("docs/results/base.json"), Path("mine")
+    assert published_or(None, folder, of="the usual", other=False) == folder
+    for other in (True, False):
+        assert published_or(mine, folder, of="the usual", other=other) == mine
+    for published, such in ((folder, "my-results"), (file, r"my-results/base\.json")):
+        with pytest.raises(ResultsError, match=rf"are of the usual: .* such as --results {such}$"):
+            published_or(None, published, of="the usual", other=True)
 
 
 def test_a_command_line_names_a_file_of_figures_there_or_to_be(tmp_path: Path) -> None:

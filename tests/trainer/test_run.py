@@ -193,6 +193,7 @@ def test_a_run_learns_from_what_was_routed_to_it_alone(tmp_path: Path) -> None:
     assert _guarded(RunFolder(folder)) == FINISHED
     found = json.loads((folder / "result.json").read_text())
     assert found["metrics"]["demonstrations"] == 3
+    assert [each["step"] for each in found["metrics"]["curve"]] == [found["metrics"]["steps/cloning"]]
     assert asyncio.run(cited(found["policy_out"])) == dataset == "some/sft@1"
 
 

@@ -126,6 +126,24 @@ def results_file(given: str) -> Path:
     return path
 
 
+def published_or(named: Path | None, published: Path, *, of: str, other: bool) -> Path:
+    """Where a command line's figures go: to the place it names, or to the published one.
+
+    Args:
+        of: what the published ones are of.
+        other: something else is measured: it has the same names, so it needs another place.
+
+    Raises:
+        ResultsError: something else is measured, and no place is named.
+    """
+    if named is None and other:
+        raise ResultsError(
+            f"the figures in {published} are of {of}: name another place for others, such as "
+            f"--results {Path('my-results', *published.parts[2:])}"
+        )
+    return published if named is None else named
+
+
 def read_figures(path: Path) -> list[Figure]:
     """The figures of one file, by name.
 

@@ -47,6 +47,8 @@ FORMAT = 1
 TEMPLATE_VERSION = 1
 """Raised when `prompting` builds other ids from the same messages."""
 
+UNREAD = "meta"
+"""PyTorch's device of tensors that have shapes and hold nothing."""
 _TINY_MEAN, _TINY_STD = 0.95, 0.3
 """So that blank background is about zero, which vision needs to learn from random weights."""
 
@@ -209,19 +211,23 @@ def save_bundle(bundle: ModelBundle, path: Path | str, *, dtype: torch.dtype | N
 def load_bundle(path: Path | str, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> ModelBundle:
     """Load a folder written by `save_bundle`, a released Qwen3-VL or Qwen2.5-VL, or adapters for one of them.
 
+    Args:
+        device: `UNREAD` checks all and reads no weights, but of adapters and their base.
+
     Raises:
         ModelFilesError: the folder is missing, damaged or of another architecture; says which and the mend.
     """
     folder = Path(path)
     base = base_of(folder)
     if base is not None:
-        return _with_adapters(load_bundle(base, device=device, dtype=dtype), folder)
+        whole = load_bundle(base, device="cpu" if device == UNREAD else device, dtype=dtype)
+        return _with_adapters(whole, folder)
     family = family_of(folder)
     check_files(folder)
     require_torchvision()
     try:
         described = _described(folder)
-        loaded: Any = _load_model(folder, family, dtype)
+        loaded: Any = _load_model(folder, family, dtype, UNREAD if device == UNREAD else None)
         model = loaded.to(device).eval()
         tokenizer = _load_tokenizer(folder)
         if described is None or described.keys() <= {"format", REPLY_FORMAT}:
@@ -279,11 +285,11 @@ def _described(folder: Path) -> dict[str, Any] | None:
     return described
 
 
-def _load_model(folder: Path, family: str, dtype: torch.dtype) -> VisionLanguageModel:
+def _load_model(folder: Path, family: str, dtype: torch.dtype, place: str | None) -> VisionLanguageModel:
     classes: dict[str, Any] = dict(zip(FAMILIES, (Qwen3, Qwen25), strict=True))
     try:
         model, info = classes[family].from_pretrained(
-            folder, dtype=dtype, ignore_mismatched_sizes=True, output_loading_info=True
+            folder, dtype=dtype, device_map=place, ignore_mismatched_sizes=True, output_loading_info=True
         )
     except (ArithmeticError, RuntimeError) as error:  # of sizes that no layer can have
         raise ValueError(f"config.json: {error}") from error

@@ -2,7 +2,8 @@
 
     deskhand bench actions [MODEL] [--environments 16] [--episodes 96] [--repeats 5] [--results docs/results]
 
-MODEL is a policy, or the folder of a model. MiniWoB++ tasks are worked greedily on test seeds: in many
+MODEL is a policy, or the folder of a model; what is published is of deskhand-tiny, and figures of another go
+where `--results` says. MiniWoB++ tasks are worked greedily on test seeds: in many
 environments at once for actions per second, and in one alone for the milliseconds from one to the next.
 """
 
@@ -35,7 +36,7 @@ from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.types import Split
 from deskhand_trainer.errors import TrainerError
-from deskhand_trainer.results import Figure, write_figures, write_results_page
+from deskhand_trainer.results import Figure, published_or, write_figures, write_results_page
 from deskhand_trainer.rollouts import Collected, collect, jobs_of, seed_ranges
 from deskhand_trainer.studies.base_tasks import train_tasks
 from deskhand_trainer.studies.runs import model_named
@@ -43,6 +44,7 @@ from deskhand_trainer.studies.runs import model_named
 COMMAND = "deskhand bench actions"
 ALONE_EPISODES = 24
 MAX_TOKENS = 40
+PUBLISHED = Path("docs/results")
 
 
 async def bench_actions(
@@ -144,11 +146,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--environments", type=int, default=16, help="at once (%(default)s)")
     parser.add_argument("--episodes", type=int, default=96, help="of each repeat (%(default)s)")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--results", type=Path, default=Path("docs/results"), help="folder for the figures")
+    parser.add_argument(
+        "--results", type=Path, help=f"folder for the figures ({PUBLISHED}, of {DESKHAND_TINY})"
+    )
     options = parser.parse_args(arguments)
     if min(options.environments, options.episodes, options.repeats) < 1:
         parser.error("environments, episodes and repeats must be positive")
     try:
+        results = published_or(
+            options.results, PUBLISHED, of=DESKHAND_TINY, other=options.model != DESKHAND_TINY
+        )
         with model_folder(options.model) as model:
             found = asyncio.run(
                 bench_actions(
@@ -164,8 +171,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     for each in found:
         print(f"{each.name}: {each.value:g} {each.unit}; {each.note}")
-    write_figures(options.results / "base.json", found)
-    write_results_page(options.results)
+    write_figures(results / "base.json", found)
+    write_results_page(results)
     return 0
 
 

@@ -4,8 +4,9 @@
 
 MODEL is a folder, the id of a policy in the store, or deskhand-tiny. The pages, and others on which actions
 are taken to ask what they changed, are of test seeds: their words (but for numbers, endings and what icons
-are called), fonts, themes and (most of) their layouts are on no page of a train seed. Intervals are Wilson's,
-at 95 %.
+are called), fonts, grounds and layouts are on no page of a train seed. `read_exact` is of words alone that no
+such page shows. Intervals are Wilson's, at 95 %. What is published is of deskhand-tiny and of the usual pages
+and sizes; figures of anything else go where `--results` says.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from deskhand_agent.errors import AgentError
+from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.policies import manifest_of
 from deskhand_platform.bench.models import model_folder
@@ -28,14 +30,16 @@ from deskhand_sandbox.tasks.generated import SIZES_PX
 from deskhand_sandbox.types import Split
 from deskhand_trainer.base.changes import CHANGES_PER_PAGE, SeenChange, change_tasks, watch
 from deskhand_trainer.base.collection import collect
-from deskhand_trainer.base.examination import Mark, examine
+from deskhand_trainer.base.examination import Mark, examine, refuse_unfit
 from deskhand_trainer.base.pages import SeenPage, look, page_tasks
-from deskhand_trainer.base.questions import Kind
-from deskhand_trainer.results import Figure, write_figures, write_results_page
+from deskhand_trainer.base.questions import LONGEST_WORD, Kind
+from deskhand_trainer.errors import ResultsError
+from deskhand_trainer.results import Figure, published_or, write_figures, write_results_page
 from deskhand_trainer.studies.runs import model_named
 
 COMMAND = "deskhand bench base"
-TABS = 4
+TABS, PAGES = 4, 200
+PUBLISHED = Path("docs/results")
 SIZES: Mapping[str, str] = {f"{width}x{height}": end for end, (width, height) in SIZES_PX.items()}
 """As one writes them -> end of a task's name."""
 FIGURES: Mapping[Kind, tuple[str, str | None]] = {
@@ -54,17 +58,25 @@ FIGURES: Mapping[Kind, tuple[str, str | None]] = {
     Kind.READ_BOX: ("read_box", None),
     Kind.COPY_INTO: ("copy_into_field", None),
 }
+ASKED: Mapping[Kind, str] = {
+    Kind.READ_AT: f"read at a point, words of {LONGEST_WORD} letters at most that no training page shows"
+}
+"""For notes: what is asked, where the name of the kind does not say it."""
 
 
 async def draw(sizes: Sequence[str], count: int) -> tuple[list[SeenPage], list[SeenChange]]:
-    """The first `count` test pages of every size, and about as many changes on others.
+    """The first `count` test pages of every size, and about as many changes on others; all in unseen layouts.
 
     Raises:
         SandboxError: there is no Chromium, or it failed.
     """
-    tasks = [task for size in sizes for task in page_tasks(SIZES[size], Split.TEST, count)]
+    tasks = [
+        task for size in sizes for task in page_tasks(SIZES[size], Split.TEST, count, unseen_layouts=True)
+    ]
     worked = -(-count // CHANGES_PER_PAGE)
-    works = [task for size in sizes for task in change_tasks(SIZES[size], Split.TEST, worked)]
+    works = [
+        task for size in sizes for task in change_tasks(SIZES[size], Split.TEST, worked, unseen_layouts=True)
+    ]
     with tempfile.TemporaryDirectory(prefix="deskhand-bench-") as folder:
         settings = HostSettings(
             kinds={"browser": PoolSettings(max_sandboxes=TABS)}, state_folder=Path(folder)
@@ -92,9 +104,10 @@ def figures(
             low=round(mark.rate.low, 4),
             high=round(mark.rate.high, 4),
             goal=goal,
-            note=f"of {mark.rate.count} questions; chance {mark.chance:.3f}; {kind.value.replace('_', ' ')}",
+            note=f"of {mark.rate.count} questions; chance {mark.chance:.3f}; "
+            + ASKED.get(kind, kind.value.replace("_", " ")),
             command=command,
-            config={"model": model, "sizes": list(sizes), "pages": pages},
+            config={"model": model, "sizes": list(sizes), "pages": pages, "layouts": "unseen"},
             seeds="test",
         )
         for kind, (name, goal) in FIGURES.items()
@@ -107,21 +120,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog=COMMAND,
         description="What a base model sees on pages it never met.",
-        epilog="Example:  deskhand bench base ./my-model --pages 50",
+        epilog="Example:  deskhand bench base ./my-model --pages 50 --results ./my-results",
     )
     parser.add_argument(
         "model", metavar="MODEL", help="a model's folder, the id of a policy, or deskhand-tiny"
     )
-    parser.add_argument("--pages", type=int, default=200, help="of each size (%(default)s)")
+    parser.add_argument("--pages", type=int, default=PAGES, help="of each size (%(default)s)")
     parser.add_argument("--sizes", nargs="+", choices=list(SIZES), default=list(SIZES), metavar="SIZE")
-    parser.add_argument("--results", type=Path, default=Path("docs/results"), help="folder for the figures")
+    parser.add_argument(
+        "--results", type=Path, help=f"folder for the figures ({PUBLISHED}, of {DESKHAND_TINY} as usual)"
+    )
     options = parser.parse_args(arguments)
     if options.pages < 1:
         parser.error("pages must be positive")
+    usual = options.model == DESKHAND_TINY and options.pages == PAGES and {*options.sizes} == {*SIZES}
     try:
+        results = published_or(
+            options.results,
+            PUBLISHED,
+            of=f"{DESKHAND_TINY}, {PAGES} pages of every size",
+            other=not usual,
+        )
         with model_folder(options.model) as model:
+            refuse_unfit(model)
             pages, changes = asyncio.run(draw(options.sizes, options.pages))
-            marks = examine(model, pages, changes, progress=_say)
+            marks = examine(model, pages, changes, unseen=True, progress=_say)
             found = figures(
                 marks,
                 command=" ".join(
@@ -131,13 +154,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 sizes=options.sizes,
                 pages=options.pages,
             )
-    except (AgentError, FlywheelError, SandboxError, ValueError) as error:
+    except (AgentError, FlywheelError, SandboxError, ResultsError, ValueError) as error:
         print(f"cannot measure: {error}", file=sys.stderr)
         return 1
     for each in found:
         print(f"{each.name:18} {each.value:.3f}  {each.low:.3f} to {each.high:.3f}  {each.note}")
-    write_figures(options.results / "base.json", found)
-    write_results_page(options.results)
+    write_figures(results / "base.json", found)
+    write_results_page(results)
     return 0
 
 

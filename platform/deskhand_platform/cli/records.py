@@ -218,7 +218,10 @@ def import_policy(
             raise InvalidField("--reply-format", "adapters are asked as their base is: say it of the base")
         with _whole(folder) as whole:
             check_model_folder(whole)
+            from deskhand_agent.models.bundle import UNREAD, load_bundle
+
             with _asked_in(whole, reply_format) as model:
+                load_bundle(model, device=UNREAD)
                 kept = asyncio.run(_imported(model, name or folder.resolve().name, url))
     except ModelFilesError as error:
         raise InvalidField("FOLDER", str(error)) from error

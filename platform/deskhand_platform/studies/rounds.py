@@ -12,7 +12,8 @@ Registered before it was run: tasks, seeds and budgets are the preset's; what is
 success before, after and cloned, and the means; the gain is the mean's. Intervals are over the episodes of
 these tasks, one run each: they say nothing of other seeds of training. FOLDER holds the platform's home and
 a folder per run: what is done is not done again, what was stopped or failed goes on, more rounds go on from
-fewer, and a round of other settings is refused.
+fewer, and a round of other settings is refused. What is published is of three rounds of the preset as it is;
+figures of others go where `--results` says.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ from deskhand_platform.settings import load_settings
 from deskhand_platform.states import WorkState
 from deskhand_platform.studies.rounds_figures import ARMS, rounds_figures
 from deskhand_trainer.config import CollectConfig, EvaluateConfig
-from deskhand_trainer.results import results_file, write_figures, write_results_page
+from deskhand_trainer.results import published_or, results_file, write_figures, write_results_page
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.sft.config import SftConfig
 from deskhand_trainer.studies.runs import StudyDiffers, StudyRuns, StudyStopped, until_done
 from deskhand_trainer.studies.spec_differences import differing, summary
 
-PRESET = "flywheel"
-FOLDER = Path(".deskhand/studies/rounds")
+PRESET, ROUNDS = "flywheel", 3
+FOLDER, PUBLISHED = Path(".deskhand/studies/rounds"), Path("docs/results/base.json")
 WORK = ("explore", "pretrain", "rejection", "score", "ppo")
 """Phases whose time cloning gets; measuring is nobody's work."""
 EPISODES, DEMONSTRATIONS = 100, 100
@@ -211,13 +212,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="deskhand study rounds",
         description=f"Rounds from {DESKHAND_TINY}, and cloning beside them; started again it goes on.",
-        epilog="Example:  deskhand study rounds --rounds 1 --set ppo.minutes=5",
+        epilog="Example:  deskhand study rounds --rounds 1 --set ppo.minutes=5 --results mine/base.json",
     )
     parser.add_argument("folder", type=Path, nargs="?", default=FOLDER, help="home and runs (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="how many (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="how many (%(default)s)")
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="overrides of the preset")
     parser.add_argument(
-        "--results", type=results_file, default=Path("docs/results/base.json"), help="file of the figures"
+        "--results",
+        type=results_file,
+        help=f"file of the figures ({PUBLISHED}, of {ROUNDS} rounds of the preset)",
     )
     options = parser.parse_args(argv)
     if options.rounds < 1:
@@ -227,6 +230,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _study(options: argparse.Namespace) -> None:
     study = RoundsStudy(options.folder, rounds=options.rounds, changed=overrides.parse(options.set))
+    results = published_or(
+        options.results,
+        PUBLISHED,
+        of=f"{ROUNDS} rounds of the preset as it is",
+        other=options.rounds != ROUNDS or bool(options.set),
+    )
     found = study.run()
     figures = rounds_figures(
         study.tasks,
@@ -235,8 +244,8 @@ def _study(options: argparse.Namespace) -> None:
         config=as_json(study.config),
         made=study.runs.made(*study.measurements.values()),
     )
-    write_figures(options.results, figures)
-    write_results_page(options.results.parent)
+    write_figures(results, figures)
+    write_results_page(results.parent)
     print(*figures, sep="\n", flush=True)
 
 

@@ -1,7 +1,9 @@
 """Pages drawn from a seed: many fonts, themes, widgets, layouts and languages, each with something to do.
 
-The pages lie in `tasks/pages/generated/`, in the site "pages" of the browser backend. Test seeds show words,
-fonts, themes and layouts that no other seed shows.
+The pages lie in `tasks/pages/generated/`, in the site "pages" of the browser backend. Test seeds show words
+(but for numbers, endings and what icons are called), fonts and grounds that no other seed shows, and seven of
+ten of their pages to be pressed a layout that no other has; forms stand as elsewhere. `make` gives all of
+them layouts of their own where it is told to.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ __all__ = [
     "PROVEN",
     "Description",
     "Thing",
+    "is_test_word",
     "make",
     "next_actions",
     "page_task",
@@ -44,6 +47,8 @@ PAGE = "http://pages.localhost/generated/page.html"
 READY = "typeof generated === 'object'"
 SECONDS_PER_TURN = 20.0
 SETTLE_DEADLINE_MS = 1000
+_TEST_PARTS = 10
+"""As in `pages/generated/draw.js`."""
 SIZES_PX: Mapping[str, tuple[int, int]] = {"": (160, 210), "-wide": (320, 240), "-large": (448, 448)}
 """End of a task's name -> width and height of its pages."""
 
@@ -93,7 +98,8 @@ class Description:
     """Words that fit one thing of a page and no other."""
 
     kind: str
-    """What they go by: "text", "role", "color", "ordinal" or "relation"."""
+    """What they go by: "text", "role", "color", "ordinal" or "relation"; or "sole", which pages do not tell:
+    a role that no other thing has."""
     words: str
     """As in: the red button."""
 
@@ -123,19 +129,43 @@ def task_ids() -> tuple[str, ...]:
     return PROVEN
 
 
-def make(task_id: str, seed: int) -> Task:
-    """One start state of a task of `task_ids()`."""
+def make(task_id: str, seed: int, *, unseen_layouts: bool = False) -> Task:
+    """One start state of a task of `task_ids()`.
+
+    Args:
+        unseen_layouts: a page of the test has a layout that no page of another seed has; those of others stay
+            as they are.
+    """
     name = task_id.removeprefix(f"{FAMILY}/")
     size = next(end for end in sorted(SIZES_PX, key=len, reverse=True) if name.endswith(end))
-    return page_task(task_id, seed, TASKS[name.removesuffix(size)], SIZES_PX[size])
+    return page_task(
+        task_id, seed, TASKS[name.removesuffix(size)], SIZES_PX[size], unseen_layouts=unseen_layouts
+    )
 
 
-def page_task(task_id: str, seed: int, drawn: Drawn, size_px: tuple[int, int]) -> Task:
-    """One start state of a task on a page of so many pixels; the first part of its id is its family."""
+def is_test_word(word: str) -> bool:
+    """Whether it is one of the words that only pages of test seeds show (`isTestWord` of the pages)."""
+    hashed = 2166136261
+    for character in word.lower():
+        hashed = (hashed ^ ord(character)) * 16777619 & 0xFFFFFFFF
+    return (hashed ^ hashed >> 15) % _TEST_PARTS == 0
+
+
+def page_task(
+    task_id: str, seed: int, drawn: Drawn, size_px: tuple[int, int], *, unseen_layouts: bool = False
+) -> Task:
+    """One start state of a task on a page of so many pixels; the first part of its id is its family.
+
+    Args:
+        unseen_layouts: see `make`.
+    """
     # splits ask the families what they have
     from deskhand_sandbox.tasks.splits import split_of
 
     split = "test" if split_of(task_id, seed) is Split.TEST else "train"
+    told = {**drawn.options, "split": split}
+    if unseen_layouts and split == "test":
+        told["unseenLayouts"] = True
     return Task(
         id=task_id,
         environment=EnvironmentSpec(
@@ -146,7 +176,7 @@ def page_task(task_id: str, seed: int, drawn: Drawn, size_px: tuple[int, int]) -
                 "viewport_px": list(size_px),
                 "settle_deadline_ms": SETTLE_DEADLINE_MS,
                 "ready": READY,
-                "start": f"(seed) => generated.start(seed, {json.dumps({**drawn.options, 'split': split})})",
+                "start": f"(seed) => generated.start(seed, {json.dumps(told)})",
                 "restartable": True,
             },
         ),

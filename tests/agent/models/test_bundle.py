@@ -18,7 +18,14 @@ from transformers import AutoProcessor, Qwen3VLForConditionalGeneration
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.formats import system_prompt
 from deskhand_agent.memory import WindowMemory
-from deskhand_agent.models.bundle import BUNDLE_FILE, ModelBundle, build_tiny, load_bundle, save_bundle
+from deskhand_agent.models.bundle import (
+    BUNDLE_FILE,
+    UNREAD,
+    ModelBundle,
+    build_tiny,
+    load_bundle,
+    save_bundle,
+)
 from deskhand_agent.models.images import sized_pixels
 from deskhand_agent.models.prompting import tokenise_prompt
 from deskhand_agent.prompt import ImageSegment, PromptMessage, Text
@@ -241,8 +248,23 @@ def test_damaged_and_foreign_folders_are_refused_with_the_mend(
 ) -> None:
     save_bundle(bundle, tmp_path / "policy")
     damage(tmp_path / "policy", how)
-    with pytest.raises(ModelFilesError, match=r"give the folder|again|endpoint"):
-        load_bundle(tmp_path / "policy")
+    for device in ("cpu", UNREAD):
+        with pytest.raises(ModelFilesError, match=r"give the folder|again|endpoint"):
+            load_bundle(tmp_path / "policy", device=device)
+
+
+@pytest.mark.parametrize("released", [False, True])
+@pytest.mark.parametrize("family", ["qwen3_vl", "qwen2_5_vl"])
+def test_a_folder_can_be_checked_without_its_weights(
+    bundle: ModelBundle, tmp_path: Path, family: str, released: bool
+) -> None:
+    assert bundle.tiny is not None
+    save_bundle(build_tiny(replace(bundle.tiny, family=family)), tmp_path / "policy")
+    if released:
+        (tmp_path / "policy" / BUNDLE_FILE).unlink()
+    checked, loaded = (load_bundle(tmp_path / "policy", device=device) for device in (UNREAD, "cpu"))
+    assert {each.device.type for each in checked.model.state_dict().values()} == {UNREAD}
+    assert checked.processor_hash == loaded.processor_hash
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from PIL import Image as Picture
 
 from deskhand_agent.checksums import SUMS_FILE
 from deskhand_agent.ids import new_id
+from deskhand_agent.models.bundle import BUNDLE_FILE
 from deskhand_agent.shipped import shipped_model
 from deskhand_agent.types import Decision, Step, StepTimings, TrajectoryStart
 from deskhand_flywheel.archives import ENDING, failure_in, packed_folder, unpack
@@ -157,8 +158,12 @@ async def test_only_models_that_can_act_here_come_in(
     (tmp_path / "mine" / SUMS_FILE).unlink()
     weights = (tmp_path / "mine/model.safetensors").read_bytes()
     config = json.loads((tmp_path / "mine/config.json").read_text())
+    text = {**config["text_config"], "intermediate_size": 8}
+    described = json.loads((tmp_path / "mine" / BUNDLE_FILE).read_text())
     for name, data, said in (
         ("config.json", json.dumps({**config, "model_type": "llama"}).encode(), "'llama' model"),
+        ("config.json", json.dumps({**config, "text_config": text}).encode(), "do not fit its config.json"),
+        (BUNDLE_FILE, json.dumps({**described, "template": 99}).encode(), "by another version of Deskhand"),
         ("config.json", b"{", "damaged"),
         ("config.json", None, "no config.json"),
         ("model.safetensors", weights[:-8], "damaged"),

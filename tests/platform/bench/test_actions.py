@@ -39,5 +39,7 @@ def test_what_is_no_model_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("DESKHAND_HOME", str(tmp_path / "home"))
+    assert main(["no-such-policy", "--results", str(tmp_path / "results")]) == 1
+    assert "cannot measure: no policy 'no-such-policy'" in capsys.readouterr().err
     assert main(["no-such-policy"]) == 1
-    assert "cannot measure" in capsys.readouterr().err
+    assert "are of deskhand-tiny: name another place for others" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from deskhand_agent.checksums import write_sums
 from deskhand_agent.models.bundle import BUNDLE_FILE, build_tiny, load_bundle, save_bundle
 from deskhand_agent.models.tiny import TinyConfig
+from deskhand_platform.rounds.config import merge
 
 SMALL = TinyConfig(patch_px=8, vision_width=16, vision_depth=1, vision_heads=2, text_width=32, text_depth=1)
 
@@ -56,6 +58,22 @@ def test_adapters_are_kept_as_the_model_they_come_to(tmp_path: Path, deskhand: A
     code, told = deskhand("policies", "import", tmp_path / "mine")
     assert code == 2
     assert "no config.json" in told
+
+
+def test_weights_of_another_version_are_not_kept(tmp_path: Path, deskhand: Any) -> None:
+    save_bundle(build_tiny(SMALL), tmp_path / "mine")
+    for file, told, said in (
+        ("config.json", {"text_config": {"intermediate_size": 8}}, "do not fit its config.json"),
+        (BUNDLE_FILE, {"format": 99}, "by another version of Deskhand"),
+    ):
+        kept = (tmp_path / "mine" / file).read_text()
+        (tmp_path / "mine" / file).write_text(json.dumps(merge(json.loads(kept), told)))
+        code, printed = deskhand("policies", "import", tmp_path / "mine")
+        assert code == 2
+        assert said in printed
+        (tmp_path / "mine" / file).write_text(kept)
+    assert "mine" not in deskhand("policies", "list")[1]
+    assert deskhand("policies", "import", tmp_path / "mine")[0] == 0
 
 
 def test_released_weights_are_kept_with_the_form_that_they_are_asked_in(

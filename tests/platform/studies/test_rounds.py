@@ -21,7 +21,7 @@ from deskhand_platform.studies.rounds import PRESET, SEED_SPACING, WORK, RoundsS
 from deskhand_platform.studies.rounds_figures import rounds_figures
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.studies.base_tasks import CANDIDATES, NEVER_SHOWN, train_tasks
-from deskhand_trainer.studies.runs import StudyDiffers, StudyRuns
+from deskhand_trainer.studies.runs import StudyDiffers, StudyRuns, StudyStopped
 
 TASKS = ("miniwob/one", "miniwob/two")
 MADE = {"date": "2026-01-02", "commit": "abc", "machine": "a small one"}
@@ -76,6 +76,21 @@ def test_what_is_wrong_is_said_before_anything_starts(
     with pytest.raises(SystemExit):
         main([str(tmp_path / "study"), "--rounds", "0"])
     assert "give 1 or more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("other", [["--rounds", "1"], ["--set", "ppo.minutes=5"]])
+def test_other_rounds_are_not_published_as_the_usual_ones(
+    tmp_path: Path, other: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(_: RoundsStudy) -> list[dict[str, Any]]:
+        raise StudyStopped("it began")
+
+    monkeypatch.setattr(RoundsStudy, "run", run)
+    assert main([str(tmp_path / "study"), *other]) == 1
+    assert "are of 3 rounds of the preset as it is: name another place" in capsys.readouterr().err
+    for asked in ([], [*other, "--results", str(tmp_path / "base.json")]):
+        assert main([str(tmp_path / "study"), *asked]) == 1
+        assert "it began" in capsys.readouterr().err
 
 
 class Retrying:

@@ -11,7 +11,7 @@ from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InfrastructureError
 from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.tasks.generated import PROVEN, next_actions
+from deskhand_sandbox.tasks.generated import PROVEN, is_test_word, make, next_actions
 from deskhand_sandbox.tasks.layout import page_layout
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Click, Navigate, Outcome, Split
@@ -22,6 +22,16 @@ Play = Callable[[str, int], Awaitable[tuple[Outcome, float, int]]]
 FEW = ("generated/fill-2", "generated/fill-4-large", "generated/press", "generated/press-color-wide")
 WORDS = "[VOCABULARY.train, VOCABULARY.test].map((each) => Object.values(each).flat())"
 FONT = "document.body.style.getPropertyValue('--font').replaceAll('\"', '')"
+LAYOUTS = """(() => {
+  const drawn = (split, unseen) => Array.from({ length: 300 }, (_, seed) =>
+    layoutOf(drawing(chance(`${seed}`), { split }), unseen));
+  return { train: drawn("train", true), test: drawn("test", false), unseen: drawn("test", true) };
+})()"""
+NOTE_LAYOUTS = """(() => {
+  for (const [name, lay] of Object.entries(LAYOUTS)) {
+    LAYOUTS[name] = (...told) => { globalThis.laid = name; lay(...told); };
+  }
+})()"""
 SHADES = """generated.facts().map((fact) => {
   const style = getComputedStyle(document.elementFromPoint(...fact.point).closest("button") ?? document.body);
   const color = style[fact.role === "icon" ? "color" : "backgroundColor"];
@@ -68,6 +78,12 @@ async def test_words_fonts_and_layouts_of_the_test_are_seen_nowhere_else(sandbox
     fonts: Any = await sandbox.evaluate("[FONTS.train, FONTS.test, LAYOUT_NAMES.train, LAYOUT_NAMES.test]")
     assert not set(fonts[0]) & set(fonts[1])
     assert not set(fonts[2]) & set(fonts[3])
+    assert all(map(is_test_word, test)) and not any(map(is_test_word, train))
+    drawn: Any = await sandbox.evaluate(LAYOUTS)
+    assert set(drawn["train"]) == {*fonts[2], "scattered"}
+    assert set(drawn["unseen"]) == set(fonts[3])
+    # of test pages as they come, three of ten have one that training pages have, too
+    assert 0.2 < sum(name in fonts[2] for name in drawn["test"]) / len(drawn["test"]) < 0.4
     for split, known in ((Split.TRAIN, fonts[0]), (Split.TEST, fonts[1])):
         for seed in seeds("generated/press", split, 4):
             await sandbox.reset(make_task("generated/press", seed))
@@ -75,6 +91,40 @@ async def test_words_fonts_and_layouts_of_the_test_are_seen_nowhere_else(sandbox
                 "document.body.style.getPropertyValue('--font').replaceAll('\"', '')"
             )
             assert shown in known
+
+
+async def test_pages_are_as_ever_unless_unseen_layouts_are_asked_for(sandbox: Sandbox) -> None:
+    for name in ("press", "press-wide", "fill-2"):
+        task_id = f"generated/{name}"
+        for split in Split:
+            for seed in seeds(task_id, split, 2):
+                asked, usual = make(task_id, seed, unseen_layouts=True), make_task(task_id, seed)
+                assert (asked == usual) is (split is not Split.TEST)
+                assert "unseen" not in str(usual.environment.settings)
+    await sandbox.reset(make_task("generated/press", 0))
+    await sandbox.evaluate(NOTE_LAYOUTS)
+    unseen: Any = await sandbox.evaluate("LAYOUT_NAMES.test")
+    for seed in seeds("generated/press", Split.TEST, 12):
+        start = make("generated/press", seed, unseen_layouts=True).environment.settings["start"]
+        await sandbox.evaluate(f"({start})({seed})")
+        assert await sandbox.evaluate("laid") in unseen
+
+
+async def test_a_form_of_an_unseen_layout_has_its_last_button_beside_it_and_can_be_done(
+    sandbox: Sandbox,
+) -> None:
+    for name in ("fill-1", "fill-4", "fill-2-large"):
+        for seed in seeds(f"generated/{name}", Split.TEST, 3):
+            task = make(f"generated/{name}", seed, unseen_layouts=True)
+            await sandbox.reset(task)
+            facts: Any = await sandbox.evaluate("generated.facts()")
+            assert facts[-1]["box"][0] > max(fact["point"][0] for fact in facts[:-1])
+            for turn in range(task.limits.turns):
+                for action in await next_actions(task, sandbox, turn):
+                    await sandbox.act(action)
+                if (await verifier().step_reward(sandbox)).terminated:
+                    break
+            assert (await verifier().score(sandbox, answer=None)).success, task
 
 
 async def test_half_of_the_words_of_training_are_coined_and_none_is_of_the_test(sandbox: Sandbox) -> None:

@@ -12,13 +12,13 @@ from PIL import Image as PilImage
 
 from deskhand_agent.errors import ModelFilesError
 from deskhand_agent.grammar import format_reply
-from deskhand_agent.models.bundle import ModelBundle, save_bundle
+from deskhand_agent.models.bundle import BUNDLE_FILE, ModelBundle, save_bundle
 from deskhand_agent.models.images import sized_pixels
 from deskhand_sandbox.types import Click
 from deskhand_trainer.base import examination
 from deskhand_trainer.base.change_questions import CHANGE_KINDS
 from deskhand_trainer.base.changes import SeenChange
-from deskhand_trainer.base.examination import examine
+from deskhand_trainer.base.examination import examine, refuse_unfit
 from deskhand_trainer.base.pages import SeenPage
 from deskhand_trainer.base.perception import Perception
 from deskhand_trainer.base.questions import Kind, Question
@@ -97,6 +97,16 @@ def test_kinds_that_came_later_leave_the_others_as_they_were(
 def test_no_model_is_said(pages: list[SeenPage], tmp_path: Path) -> None:
     with pytest.raises(ModelFilesError, match="no model folder"):
         examine(tmp_path / "nothing", pages)
+    with pytest.raises(ModelFilesError, match="no model folder"):
+        refuse_unfit(tmp_path / "nothing")
+
+
+def test_what_cannot_be_examined_is_known_before_there_are_pages(bundle: ModelBundle, tmp_path: Path) -> None:
+    save_bundle(bundle, tmp_path / "model")
+    refuse_unfit(tmp_path / "model")
+    (tmp_path / "model" / BUNDLE_FILE).unlink()
+    with pytest.raises(ValueError, match="a released one already sees"):
+        refuse_unfit(tmp_path / "model")
 
 
 def test_changes_are_asked_about_with_both_pictures(

@@ -99,6 +99,10 @@ async def test_experience_is_kept_once(
     kept = [change for path in shards for change in read_changes(path)]
     assert kept == experienced(failed(pages)) * 2
     assert await write_experience(tmp_path, episodes([])) == told
+    # one that was damaged and taken away is written again
+    shards[0].unlink()
+    assert await write_experience(tmp_path, episodes([failed(pages)] * 2)) == told
+    assert [change for path in shards for change in read_changes(path)] == kept
 
 
 async def test_pages_of_a_size_no_step_takes_are_left_out(tmp_path: Path, pages: list[SeenPage]) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
 
 from deskhand_agent.coordinates import CoordinateSystem
 from deskhand_agent.grammar import format_reply, parse_reply
+from deskhand_sandbox.tasks.layout import CharacterBox
 from deskhand_sandbox.types import Answer, Click, TypeText
 from deskhand_trainer.base.changes import SeenChange
 from deskhand_trainer.base.pages import SeenPage, within
@@ -21,6 +23,7 @@ PLACES = (
     "topmost", "lowest", "leftmost", "rightmost",
     "top left", "top right", "bottom left", "bottom right", "middle",
 )  # fmt: skip
+UNSEEN, UNSEEN_LONG = "notice", "understanding"
 READING = (Kind.READ_AT, Kind.READ_BOX, Kind.READ_THING, Kind.COPY)
 
 
@@ -312,3 +315,29 @@ def test_pages_that_can_be_asked_are_asked_as_often_as_wanted(seen_pages: list[S
         found = ask_many(page, 12, random.Random(3))
         assert len(found) == 12
         assert found == ask_many(page, 12, random.Random(3))
+
+
+def test_an_unseen_word_is_of_letters_alone_and_on_test_pages_alone(seen_pages: list[SeenPage]) -> None:
+    """Of what a test page shows, neither numbers nor signs nor what training pages show, too."""
+    # by the pages' own hash the second and the third are words of the test, and one of them is long
+    shown = ("the", UNSEEN, UNSEEN_LONG, "37", "+", "Name:")
+    page = replace(seen_pages[0], things=(), characters=tuple(_written(shown)))
+    draws = [random.Random(seed) for seed in range(40)]
+    read = {ask(page, Kind.READ_AT, draw).reply.text for draw in draws}  # type: ignore[union-attr]
+    assert read == set(shown)
+    for draw in draws:
+        question = ask(page, Kind.READ_AT, draw, unseen=True)
+        assert question is not None and question.reply == Answer(text=UNSEEN)
+    trained = replace(page, characters=tuple(_written(("the", "37"))))
+    assert ask(trained, Kind.READ_AT, draws[0], unseen=True) is None
+    # what else is asked, and what training asks, is what it was
+    for kind in PAGE_KINDS:
+        told = [ask(seen_pages[1], kind, random.Random(5), unseen=unseen) for unseen in (False, True)]
+        assert told[0] == told[1] or kind is Kind.READ_AT
+
+
+def _written(words: Sequence[str]) -> Iterator[CharacterBox]:
+    for line, word in enumerate(words):
+        for place, character in enumerate(word):
+            box = (5.0 * place, 12.0 * line, 5.0 * place + 5, 12.0 * line + 10)
+            yield CharacterBox(character=character, box=box, element=None, word=line)

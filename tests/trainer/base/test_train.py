@@ -209,7 +209,9 @@ def test_heads_that_lie_beside_a_model_are_gone_on_with(
     pretrain(bundle.clone(), [shards[0]], [], further, heads_from=tmp_path)
     assert aids[4:] == [True, True]
     (tmp_path / "perception.safetensors").write_bytes(b"nonsense")
-    with pytest.raises(RunRefused, match="does not fit the model beside it"):
+    with pytest.raises(
+        RunRefused, match=r"does not fit the model beside it .*: copy the model's folder again"
+    ):
         pretrain(bundle.clone(), [shards[0]], [], further, heads_from=tmp_path)
 
 

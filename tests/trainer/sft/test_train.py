@@ -3,7 +3,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +94,40 @@ def test_stopped_and_resumed_equals_uninterrupted(
     mine, theirs = weights(second), weights(whole)
     assert all(torch.equal(mine[name], theirs[name]) for name in theirs)
     assert report.figures == expected.figures
+
+
+@pytest.mark.parametrize("stop_after", [3, 7])
+def test_its_curve_is_one_however_often_it_was_stopped(
+    bundle: ModelBundle,
+    demonstrations: list[TrainingSample],
+    pages: list[SeenPage],
+    tmp_path: Path,
+    stop_after: int,
+) -> None:
+    """Figures at the end of each stage, and every few steps where they are asked for; they train nothing."""
+    usual = bundle.clone()
+    report = train_sft(usual, demonstrations, pages, CONFIG)
+    ends = list(accumulate(report.steps[stage] for stage in ("reading", "pointing", "cloning")))
+    assert [each["step"] for each in report.curve] == ends
+    assert report.figures.items() <= {**report.curve[1], **report.curve[2]}.items()
+    config, steps = replace(CONFIG, figures_every=3), 0
+
+    def count(_: StageProgress) -> None:
+        nonlocal steps
+        steps += 1
+
+    stopping = {"progress": count, "should_stop": lambda: steps == stop_after}
+    with pytest.raises(RunStopped):
+        train_sft(bundle.clone(), demonstrations, pages, config, checkpoint_dir=tmp_path, **stopping)
+    often = bundle.clone()
+    found = train_sft(often, demonstrations, pages, config, checkpoint_dir=tmp_path)
+    begun = {0, ends[0], ends[1]}
+    between = {first + 3 * n for first, last in zip(sorted(begun), ends, strict=True)
+               for n in range(1, last) if first + 3 * n < last}  # fmt: skip
+    assert [each["step"] for each in found.curve] == sorted(between | {*ends})
+    assert all({"seconds", "perception/answers"} <= each.keys() for each in found.curve[:4])
+    assert found.figures == report.figures
+    assert all(torch.equal(value, weights(usual)[name]) for name, value in weights(often).items())
 
 
 def test_cloning_learns_the_demonstrations(

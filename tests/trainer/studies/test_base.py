@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ from deskhand_trainer.studies.runs import StudyRuns
 
 CHOSEN = CANDIDATES[5:15]
 """Done most often below 40 % in the study below."""
+PROBED = {"miniwob_heldout_zero", "miniwob_heldout_50", "miniwob_heldout_500"}
+"""Means whose names do not say so."""
 BESIDE_RUNS = {"store.db", "store.db-shm", "store.db-wal", "blobs", "lock"}
 """In a study's folder."""
 
@@ -183,6 +185,47 @@ def test_figures_come_with_their_means(
     assert {figure.commit for figure in known.values()} == {"unknown"}
     assert "ppo_ten_tasks_after_low" in capsys.readouterr().out
     assert "miniwob_train_mean" in (tmp_path / "results/README.md").read_text()
+
+
+def test_means_are_written_where_all_they_are_of_was_known(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "results/base.json"
+    assert main([str(study), "--results", str(results)]) == 0
+    found = json.loads(results.read_text())["figures"]
+    gone = {name: figure for name, figure in found.items() if name not in _means_in(found)}
+    results.write_text(json.dumps({"figures": gone}))
+    capsys.readouterr()
+    assert main([str(tmp_path / "elsewhere"), "--parts", "train", "--results", str(results)]) == 0
+    assert json.loads(results.read_text())["figures"] == found
+    assert {line.split()[0] for line in capsys.readouterr().out.splitlines()} == _means_in(found)
+
+
+def _means_in(figures: Mapping[str, Any]) -> set[str]:
+    return {name for name in figures if name.endswith(("_mean", "_low")) or name in PROBED}
+
+
+def test_the_mean_after_ppo_is_over_the_seeds_asked_for(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for task in CHOSEN:
+        for seed in range(3):
+            for run in ("ppo", "after"):
+                place = study / short_name(task)
+                (place / f"{run}-{seed}").rename(place / f"{run}-{seed + 3}")
+    asked = [str(study), "--parts", "ten", "--seeds", "3", "4", "5"]
+    assert main(asked) == 1
+    assert "are of deskhand-tiny and the seeds 0, 1, 2: name another place" in capsys.readouterr().err
+    results = tmp_path / "results/base.json"
+    assert main([*asked, "--results", str(results)]) == 0
+    known = {figure.name: figure for figure in read_figures(results)}
+    after = known["ppo_ten_tasks_after_mean"]
+    assert (after.value, after.seeds) == (pytest.approx(0.91), [3, 4, 5])
+    alone = tmp_path / "alone.json"
+    assert main([*asked[:-2], "--results", str(alone)]) == 0  # one seed makes no interval
+    assert "ppo_ten_tasks_after_mean" not in alone.read_text()
+    assert main([str(study), "--policy", "policy-0"]) == 1
+    assert "name another place" in capsys.readouterr().err
 
 
 def test_a_task_whose_training_diverges_counts_as_the_base_does_of_it(

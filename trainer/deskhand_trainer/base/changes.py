@@ -13,8 +13,7 @@ from typing import Any, cast
 
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InfrastructureError
-from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.tasks.generated import FAMILY, Thing, next_actions
+from deskhand_sandbox.tasks.generated import FAMILY, Thing, make, next_actions
 from deskhand_sandbox.tasks.layout import Box
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Action, Click, DeviceAction, Image, Split, Task, TypeText
@@ -76,15 +75,23 @@ class _Moment:
     """The oracle has nothing more to do."""
 
 
-def change_tasks(size: str, split: Split, count: int, offset: int = 0) -> list[Task]:
+def change_tasks(
+    size: str, split: Split, count: int, offset: int = 0, *, unseen_layouts: bool = False
+) -> list[Task]:
     """The tasks whose pages are worked for `count` of a size and split, after the first `offset` of them.
 
+    Args:
+        unseen_layouts: as of `page_tasks`.
+
     Raises:
-        InvalidTask: no such size, or a negative number.
+        InvalidTask: a negative number.
     """
     each, passed = -(-(offset + count) // len(TASKS)), offset // len(TASKS)
     columns = [
-        [make_task(name + size, seed) for seed in seeds(name + size, split, each - passed, passed)]
+        [
+            make(name + size, seed, unseen_layouts=unseen_layouts)
+            for seed in seeds(name + size, split, each - passed, passed)
+        ]
         for name in TASKS
     ]
     first = offset - passed * len(TASKS)

@@ -74,6 +74,9 @@ class PretrainConfig:
     """Of the asking steps, those about changes and experience; none where there are neither."""
     elsewhere: float = field(default=0.0, metadata=bounds(0, 1))
     """Share of the pages asked about that are shown moved by a few pixels, some of them smaller or paler."""
+    sole_roles: bool = False
+    """Call a thing that is the only one of its role by the role alone, too ("the checkbox"), on training
+    pages and on those of the figures."""
     demonstration_tasks: tuple[str, ...] = ()
     """Demonstrations of these tasks in the store are imitated in between: what a model sees and what it does
     with it are then learned at once, neither forgotten over the other."""

@@ -18,7 +18,7 @@ from PIL import Image as PilImage
 
 from deskhand_agent.errors import ActionSyntaxError
 from deskhand_agent.grammar import parse_reply
-from deskhand_agent.models.bundle import ModelBundle, load_bundle
+from deskhand_agent.models.bundle import UNREAD, ModelBundle, load_bundle
 from deskhand_agent.models.images import sized_pixels
 from deskhand_agent.prompt import ImageSegment
 from deskhand_sandbox.types import Action, Click, Image
@@ -56,6 +56,7 @@ def examine(
     changes: Sequence[SeenChange] = (),
     *,
     kinds: Sequence[Kind] = tuple(Kind),
+    unseen: bool = False,
     seed: int = 0,
     batch: int = 16,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
@@ -66,6 +67,7 @@ def examine(
         folder: of a model that `save_bundle` wrote.
         pages: never trained on.
         changes: never trained on; the model is shown both pictures and not told of the action.
+        unseen: see `ask`.
         seed: of the questions.
         batch: questions answered side by side, of pages of one size.
         progress: told questions answered and in all.
@@ -84,7 +86,8 @@ def examine(
     processor: Any = AutoProcessor.from_pretrained(folder)
     processor.tokenizer.padding_side = "left"
     draw = random.Random(seed)
-    asked = _asked(pages, [kind for kind in kinds if kind in PAGE_KINDS and kind not in LATER_KINDS], draw)
+    earlier = [kind for kind in kinds if kind in PAGE_KINDS and kind not in LATER_KINDS]
+    asked = _asked(pages, earlier, draw, unseen=unseen)
     asked += [
         (change, question)
         for kind in kinds
@@ -112,12 +115,23 @@ def examine(
     }
 
 
-def _asked(pages: Sequence[SeenPage], kinds: Sequence[Kind], draw: random.Random) -> list[Asked]:
+def refuse_unfit(folder: Path) -> None:
+    """Refuse what `examine` would, before there are pages.
+
+    Raises:
+        ModelFilesError, ValueError: as of `examine`.
+    """
+    Asker(load_bundle(folder, device=UNREAD))
+
+
+def _asked(
+    pages: Sequence[SeenPage], kinds: Sequence[Kind], draw: random.Random, *, unseen: bool = False
+) -> list[Asked]:
     return [
         (page, question)
         for kind in kinds
         for page in sorted(pages, key=lambda page: page.image.width_px)
-        if (question := ask(page, kind, draw)) is not None
+        if (question := ask(page, kind, draw, unseen=unseen)) is not None
     ]
 
 

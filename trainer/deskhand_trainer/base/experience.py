@@ -64,10 +64,11 @@ def experienced(trajectory: Trajectory) -> list[SeenChange]:
 
 
 async def write_experience(folder: Path, trajectories: AsyncIterable[Trajectory]) -> Experience:
-    """Shards of what episodes show; those of an earlier call are left as they are.
+    """Shards of what episodes show; those of an earlier call are left as they are, where all are there.
 
     Args:
         folder: where they lie; made where it is missing.
+        trajectories: the same in every call: a shard that is missing is written again with the others.
 
     Raises:
         OSError: no room.
@@ -77,7 +78,8 @@ async def write_experience(folder: Path, trajectories: AsyncIterable[Trajectory]
     if isinstance(kept, dict):  # a list of names alone is of before episodes were told
         told = cast("dict[str, list[str]]", kept)
         shards = tuple(folder / name for name in told["shards"])
-        return Experience(shards=shards, episodes=tuple(told["episodes"]))
+        if all(path.is_file() for path in shards):
+            return Experience(shards=shards, episodes=tuple(told["episodes"]))
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     waiting: dict[str, list[SeenChange]] = {}
     found: list[Path] = []

@@ -59,7 +59,10 @@ class PerceptionHeads(nn.Module):
                         kept[part] = _spread(kept[part], classes)
             self.load_state_dict({**self.state_dict(), **kept})
         except (SafetensorError, RuntimeError) as error:
-            raise RunRefused(f"{folder / HEADS_FILE} does not fit the model beside it: {error}") from error
+            raise RunRefused(
+                f"{folder / HEADS_FILE} does not fit the model beside it ({error}): copy the model's folder "
+                "again, or go on without that file"
+            ) from error
         return True
 
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from deskhand_sandbox.base import Sandbox
-from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.tasks.generated import FAMILY, SIZES_PX, Description, Thing, things
+from deskhand_sandbox.tasks.generated import FAMILY, SIZES_PX, Description, Thing, make, things
 from deskhand_sandbox.tasks.layout import Box, CharacterBox, ElementBox, PageLayout, page_layout
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Image, Split, Task
@@ -118,13 +117,19 @@ class SeenPage:
         return (*first, *(place for each in others for place in (each[0], *each)))
 
 
-def page_tasks(size: str, split: Split, count: int, offset: int = 0) -> list[Task]:
+def page_tasks(
+    size: str, split: Split, count: int, offset: int = 0, *, unseen_layouts: bool = False
+) -> list[Task]:
     """The tasks that show `count` generated pages of a size and split, after the first `offset` of them.
 
+    Args:
+        unseen_layouts: those of the test have no layout that others have.
+
     Raises:
-        InvalidTask: no such size, or a negative number.
+        InvalidTask: a negative number.
     """
-    return [make_task(TASK + size, seed) for seed in seeds(TASK + size, split, count, offset)]
+    name = TASK + size
+    return [make(name, seed, unseen_layouts=unseen_layouts) for seed in seeds(name, split, count, offset)]
 
 
 async def look(sandbox: Sandbox, task: Task) -> SeenPage:

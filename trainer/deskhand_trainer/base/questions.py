@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from deskhand_sandbox.tasks.generated import Thing
+from deskhand_sandbox.tasks.generated import Thing, is_test_word
 from deskhand_sandbox.tasks.layout import Box
 from deskhand_sandbox.types import Answer, Click, TypeText
 from deskhand_trainer.base.kinds import Kind as Kind
@@ -32,6 +32,8 @@ WRITTEN_ON = frozenset(
 """Roles whose name stands on the thing itself."""
 LONGEST = 24
 """Characters of an answer, at most."""
+LONGEST_WORD = 12
+"""Letters of an unseen word, at most."""
 
 SHARES: Mapping[Kind, float] = {
     Kind.POINT_NAMED: 0.15,
@@ -84,8 +86,15 @@ _STATES: Mapping[str, str] = {
 """Role -> the state a yes-or-no question asks for."""
 
 
-def ask(page: SeenPage, kind: Kind, draw: random.Random) -> Question | None:
-    """A question of a kind, the same for the same `draw`; None where the page has nothing to ask so."""
+def ask(page: SeenPage, kind: Kind, draw: random.Random, *, unseen: bool = False) -> Question | None:
+    """A question of a kind, the same for the same `draw`; None where the page has nothing to ask so.
+
+    Args:
+        unseen: what is read at a point is a word that test pages alone show, of `LONGEST_WORD` letters at
+            most; without, whatever is seen there, numbers and signs that every page shows too.
+    """
+    if unseen and kind is Kind.READ_AT:
+        return _read_at(page, draw, _is_unseen)
     asker = _ASKERS.get(kind)
     return None if asker is None else asker(page, draw)
 
@@ -196,8 +205,10 @@ def _point_word(page: SeenPage, draw: random.Random) -> Question | None:
     )
 
 
-def _word_at(page: SeenPage, draw: random.Random) -> _Written | None:
-    words = _words(page)
+def _word_at(
+    page: SeenPage, draw: random.Random, fits: Callable[[str], bool] = lambda _: True
+) -> _Written | None:
+    words = [word for word in _words(page) if fits(word.text)]
     if not words:
         return None
     word = draw.choice(words)
@@ -206,8 +217,10 @@ def _word_at(page: SeenPage, draw: random.Random) -> _Written | None:
     return _Written(words=f"<point>{x} {y}</point>", text=word.text, box=word.box, letters=word.letters)
 
 
-def _read_at(page: SeenPage, draw: random.Random) -> Question | None:
-    found = _word_at(page, draw)
+def _read_at(
+    page: SeenPage, draw: random.Random, fits: Callable[[str], bool] = lambda _: True
+) -> Question | None:
+    found = _word_at(page, draw, fits)
     return None if found is None else found.asked(Kind.READ_AT, _READ_AT, draw)
 
 
@@ -338,6 +351,10 @@ def _state(page: SeenPage, draw: random.Random) -> Question | None:
 def _is_icon(text: str) -> bool:
     """Drawn with characters that no keyboard has, like the arrow of a list box."""
     return not text.isascii() and not any(each.isalnum() for each in text)
+
+
+def _is_unseen(text: str) -> bool:
+    return text.isalpha() and len(text) <= LONGEST_WORD and is_test_word(text)
 
 
 def _can_be_said(text: str) -> bool:

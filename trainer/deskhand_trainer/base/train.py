@@ -35,7 +35,8 @@ from deskhand_trainer.base.optimizers import WarmStartOptimizer
 from deskhand_trainer.base.perception import Perception, Studied, StudiedPage
 from deskhand_trainer.base.prepared import PreparedPages, PreparedStrips
 from deskhand_trainer.base.questions import ask_many
-from deskhand_trainer.base.shards import read_changes, read_shard
+from deskhand_trainer.base.shards import read_changes
+from deskhand_trainer.base.sole_roles import read_pages
 from deskhand_trainer.checkpoints import load_checkpoint, save_checkpoint, take_up
 from deskhand_trainer.cloning import TurnOrder, apart, cloning_figures, cloning_loss
 from deskhand_trainer.devices import learning_device
@@ -164,12 +165,13 @@ class _Pretraining:
             self.perception = Perception(bundle)
         self.perception.heads.to(bundle.device)
         self.aided = config.reading_steps > 0
+        self.read = partial(read_pages, sole_roles=config.sole_roles)
         self.held_out = [each for path in held_out for each in self._examined(path)]
         changes = [path for path in shards if holds_changes(path)]
         pages = [path for path in shards if path not in changes]
         seed = config.seed
-        self.reading = Feed(pages, read_shard, per_step=self._strips_of, seed=seed, name="reading")
-        self.asking = Feed(pages, read_shard, per_step=self._pages, seed=seed, name="asking")
+        self.reading = Feed(pages, self.read, per_step=self._strips_of, seed=seed, name="reading")
+        self.asking = Feed(pages, self.read, per_step=self._pages, seed=seed, name="asking")
         self.changes: Feed[SeenChange] | None = None
         if changes and config.change_share:
             self.changes = Feed(changes, read_changes, per_step=self._changes, seed=seed, name="changes")
@@ -184,8 +186,7 @@ class _Pretraining:
         self.optimizer = WarmStartOptimizer(
             {"model": bundle.model, "heads": self.perception.heads}, config, precision=self.precision
         )
-        self.done, self.over = 0, False
-        self.seconds = 0.0
+        self.done, self.over, self.seconds = 0, False, 0.0
         self.curve: list[dict[str, float]] = []
         self.saved_at = time.monotonic()
 
@@ -330,13 +331,12 @@ class _Pretraining:
         """What of a held-out shard can be asked something."""
         draw = random.Random(0)
         if holds_changes(path):
-            askable = [
-                each
-                for each in read_changes(path)
-                if any(ask_change(each, kind, draw) is not None for kind in CHANGE_KINDS)
+            return [
+                self.perception.study_change(change)
+                for change in read_changes(path)
+                if any(ask_change(change, kind, draw) is not None for kind in CHANGE_KINDS)
             ]
-            return [self.perception.study_change(change) for change in askable]
-        return [self.perception.study(page) for page in read_shard(path) if ask_many(page, 1, draw)]
+        return [self.perception.study(page) for page in self.read(path) if ask_many(page, 1, draw)]
 
     def _figures(self) -> dict[str, float]:
         self.bundle.model.eval()

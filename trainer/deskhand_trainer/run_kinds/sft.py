@@ -86,4 +86,4 @@ async def run(context: RunContext, config: SftConfig) -> tuple[str, dict[str, Js
     kept = await context.keep(folder, {"training": dict(metrics)}, learned_from=learned_from)
     told = {name: value for name, value in metrics.items() if not isinstance(value, list)}
     await context.reporter.metric("sft", told, step=0)
-    return kept, metrics
+    return kept, {**metrics, "curve": [dict(each) for each in report.curve]}

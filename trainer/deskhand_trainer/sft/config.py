@@ -94,6 +94,9 @@ class SftConfig:
     max_grad_norm: float = field(default=5.0, metadata=bounds(0))
     held_out: float = field(default=0.1, metadata=bounds(0.01, 0.5))
     """Share of pages and of demonstrations kept out of training, for the reported figures."""
+    figures_every: int = field(default=0, metadata=bounds(0))
+    """Steps of a stage between figures on what is held out, which are the learning curve; 0: at the end of
+    each stage alone."""
     checkpoint_every_s: float = field(default=30.0, metadata=bounds(0))
     threads: int = field(default=2, metadata=bounds(1, 1024))
     parts: int = field(default=2, metadata=bounds(1, 64))

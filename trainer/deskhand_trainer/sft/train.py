@@ -54,6 +54,8 @@ class SftReport:
     """Of training, earlier lives included."""
     examples_per_s: Mapping[str, float]
     """Per stage: strips, questions, turns."""
+    curve: Sequence[Mapping[str, float]]
+    """Figures on the way, each with "step" (of all stages) and "seconds"."""
     heads: PerceptionHeads | None
     """Trained beside the model all along, for a later pretraining; None: there were none to go on with."""
 
@@ -68,6 +70,7 @@ class _State:
     stage_seconds: dict[str, float] = field(default_factory=dict[str, float])
     figures: dict[str, float] = field(default_factory=dict[str, float])
     steps: dict[str, int] = field(default_factory=dict[str, int])
+    curve: list[dict[str, float]] = field(default_factory=list[dict[str, float]])
 
 
 def train_sft(
@@ -201,6 +204,7 @@ class _WarmStart:
             steps=dict(self.state.steps),
             seconds=self.state.seconds,
             examples_per_s=rates,
+            curve=self.state.curve,
             heads=heads,
         )
 
@@ -214,7 +218,11 @@ class _WarmStart:
             spent = time.monotonic() - started
             self.state.seconds += spent
             self.state.stage_seconds[stage] = self.state.stage_seconds.get(stage, 0.0) + spent
-            self.report(StageProgress(stage=stage, step=self.state.step, steps=total, loss=loss))
+            due = self.config.figures_every and self.state.step % self.config.figures_every == 0
+            figures = self._figures(stage) if due and self.state.step < total else {}
+            self.report(
+                StageProgress(stage=stage, step=self.state.step, steps=total, loss=loss, figures=figures)
+            )
             self._keep(stop=self.should_stop())
         self.state.steps[stage] = total
         if total:
@@ -301,7 +309,13 @@ class _WarmStart:
         if self.perception is not None and (stage != "cloning" or self.question_share):
             found["perception"] = self.perception.figures(self.held_out_pages)
         self.bundle.model.train()
-        return {f"{top}/{name}": value for top, figures in found.items() for name, value in figures.items()}
+        figures = {f"{top}/{name}": value for top, own in found.items() for name, value in own.items()}
+        self.state.curve.append({"step": self._done(), "seconds": round(self.state.seconds, 1), **figures})
+        return figures
+
+    def _done(self) -> int:
+        """Steps of all stages so far."""
+        return sum(self.totals[stage] for stage in STAGES[: self.state.stage]) + self.state.step
 
     def _freeze(self, frozen: bool) -> None:
         model: Any = self.bundle.model
@@ -323,8 +337,7 @@ class _WarmStart:
     def _keep(self, *, stop: bool) -> None:
         due = time.monotonic() - self.saved_at >= self.config.checkpoint_every_s
         if self.checkpoints is not None and (due or stop):
-            number = sum(self.totals[s] for s in STAGES[: self.state.stage]) + self.state.step
-            save_checkpoint(self.checkpoints, number, self._kept())
+            save_checkpoint(self.checkpoints, self._done(), self._kept())
             self.saved_at = time.monotonic()
         if stop:
             raise RunStopped("the warm start was asked to stop")
@@ -347,6 +360,7 @@ class _WarmStart:
             "stage_seconds": state.stage_seconds,
             "figures": state.figures,
             "steps": state.steps,
+            "curve": state.curve,
         }
 
     def _resume(self) -> None:
@@ -361,6 +375,7 @@ class _WarmStart:
             stage_seconds=dict(kept["stage_seconds"]),
             figures=dict(kept["figures"]),
             steps=dict(kept["steps"]),
+            curve=list(kept.get("curve", [])),
         )
         take_up(self.bundle.model.state_dict().items(), kept["model"])
         take_up(self._heads().items(), kept["heads"])

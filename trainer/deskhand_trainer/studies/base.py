@@ -30,7 +30,9 @@ succeeded at fewer than six of ten starts, and PPO brought the first of them fro
 FOLDER holds the store and a folder per run: a finished run is not done again, a stopped one goes on. Figures
 of single tasks are written as they come, means over them once all are there. What the results have of the
 same model and settings already is not measured again, so that the study can go on on another machine. A task
-whose training diverges counts with what the base does of it: its figures and the means say so.
+whose training diverges counts with what the base does of it: its figures and the means say so. What is
+published is of deskhand-tiny and the usual seeds; figures of another policy or of other seeds, over which the
+means after PPO are then, go where `--results` says.
 """
 
 from __future__ import annotations
@@ -52,7 +54,14 @@ from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import PolicyRecord
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import EvaluateConfig, PpoConfig
-from deskhand_trainer.results import Figure, read_figures, results_file, write_figures, write_results_page
+from deskhand_trainer.results import (
+    Figure,
+    published_or,
+    read_figures,
+    results_file,
+    write_figures,
+    write_results_page,
+)
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.base_figures import (
     means,
@@ -92,7 +101,8 @@ TEN_TURNS = 8
 MAX_TOKENS = 40
 """Of a reply."""
 SEED_SPACING = 20_000
-FOLDER = Path(".deskhand/studies/base")
+SEEDS = (0, 1, 2)
+FOLDER, PUBLISHED = Path(".deskhand/studies/base"), Path("docs/results/base.json")
 
 
 def evaluation(
@@ -186,6 +196,8 @@ class BaseStudy:
         self._figures: Mapping[str, Figure] = {}
         """What the results have, by name: read when the work begins, and as this study writes it."""
         self._writing = threading.Lock()
+        self._seeds: Sequence[int] = SEEDS
+        """What the means after PPO are over."""
 
     def run(self, parts: Sequence[Part], seeds: Sequence[int], *, workers: int = 1) -> None:
         """Do the parts.
@@ -196,6 +208,8 @@ class BaseStudy:
             AgentError, FlywheelError: the policy cannot be had.
             ResultsError: the results' file is not in their form.
         """
+        # some of the usual ones are a part of the work: their mean waits for the others
+        self._seeds = SEEDS if {*seeds} <= {*SEEDS} else tuple(dict.fromkeys(seeds))
         self.runs.folder.mkdir(parents=True, exist_ok=True)
         if self._results.exists():
             self._figures = _by_name(read_figures(self._results))
@@ -222,6 +236,8 @@ class BaseStudy:
             self.runs.work(
                 [partial(self._ten, task, seed, start) for seed in seeds for task in ten], workers=workers
             )
+        # where all that is asked for was known already, none was told
+        self._tell([], start)
 
     async def _start(self) -> PolicyRecord:
         store, blobs = self.runs.store
@@ -293,12 +309,17 @@ class BaseStudy:
             gone: names of figures that stood beside them and do not stay.
         """
         with self._writing:
-            write_figures(self._results, figures, gone=gone)
-            known = read_figures(self._results)
-            policy = model_named(start.manifest)
+            if figures:
+                write_figures(self._results, figures, gone=gone)
+                self._figures = _by_name(read_figures(self._results))
+            known, policy = [*self._figures.values()], model_named(start.manifest)
             probes = {f"held-out-{episodes}": sorted(HELD_OUT_TASKS) for episodes in PROBE_EPISODES}
             tasks = {**measured_tasks(), **probes}
-            made = means(known, policy=policy, measured=tasks, ten=the_ten(known, policy))
+            ten = the_ten(known, policy)
+            made = means(known, policy=policy, measured=tasks, ten=ten, seeds=self._seeds)
+            made = [each for each in made if self._figures.get(each.name) != each]
+            if not figures and not made:
+                return
             write_figures(self._results, made)
             self._figures = _by_name([*known, *made])
             write_results_page(self._results.parent)
@@ -326,7 +347,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, nargs="?", default=FOLDER, help="store and runs (%(default)s)")
     parser.add_argument("--policy", default=DESKHAND_TINY, help="what is measured and trained (%(default)s)")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], help="of PPO")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[*SEEDS], help="of PPO")
     parser.add_argument(
         "--workers",
         type=int,
@@ -334,11 +355,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="runs at a time (%(default)s); PPO's minutes are worth less where it shares the cores",
     )
     parser.add_argument(
-        "--results", type=results_file, default=Path("docs/results/base.json"), help="file of the figures"
+        "--results",
+        type=results_file,
+        help=f"file of the figures ({PUBLISHED}, of {DESKHAND_TINY} and these seeds)",
     )
     options = parser.parse_args(argv)
-    study = BaseStudy(options.folder, options.policy, options.results)
-    work = partial(study.run, options.parts, options.seeds, workers=options.workers)
+
+    def work() -> None:
+        results = published_or(
+            options.results,
+            PUBLISHED,
+            of=f"{DESKHAND_TINY} and the seeds {', '.join(map(str, SEEDS))}",
+            other=options.policy != DESKHAND_TINY or not {*options.seeds} <= {*SEEDS},
+        )
+        study = BaseStudy(options.folder, options.policy, results)
+        study.run(options.parts, options.seeds, workers=options.workers)
+
     return until_done(work, AgentError, FlywheelError)
 
 

@@ -94,6 +94,7 @@ def means(
 
     Args:
         measured: the tasks of each part of `MEANS`.
+        seeds: of the ten after PPO; of fewer than two there is no mean.
 
     The intervals: over measured tasks, by the binomial variance of each (the tasks are these and no sample);
     of the ten after PPO, Student's over the seeds' means.
@@ -116,7 +117,7 @@ def means(
         [known[each] for each in (ten_figure_names(name, seed)[1] for name in names) if each in known]
         for seed in seeds
     ]
-    whole = all(len(each) == len(ten) for each in after)
+    whole = len(seeds) > 1 and all(len(each) == len(ten) for each in after)
     if ten and whole and _alike([figure for each in after for figure in each], PpoConfig):
         made += _over_seeds(after, ten, seeds)
     return made

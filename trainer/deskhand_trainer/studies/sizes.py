@@ -2,11 +2,12 @@
 
     deskhand study sizes [FOLDER] [--models small medium …] [--cpu-minutes 30] [--workers 2]
 
-Every model is pretrained from nothing on the same pages of 160x210 for the same seconds of one processor,
-not the same steps: a larger one learns from fewer. Then it is asked about pages of validation seeds, and
-the processor time of one action is taken, a click drawn by the engine for 16 pages at once. FOLDER holds the
-pages and a folder per model: a finished one is not done again, a stopped one goes on, and one of another size
-or other minutes is refused.
+Every model is pretrained from nothing on the same pages of 160x210, which two of them are shown larger or
+smaller, for the same seconds of one processor, not the same steps: a larger one learns from fewer. Then it is
+asked about pages of validation seeds, and the processor time of one action is taken, a click drawn by the
+engine for 16 pages at once. FOLDER holds the pages and a folder per model: a finished one is not done again,
+a stopped one goes on, and one of another size or other minutes is refused. What is published is of the usual
+minutes; figures of others go where `--results` says.
 """
 
 from __future__ import annotations
@@ -41,26 +42,40 @@ from deskhand_trainer.base.config import BaseModelConfig, PretrainConfig
 from deskhand_trainer.base.drawing import draw_pages
 from deskhand_trainer.base.fresh import fresh_base
 from deskhand_trainer.base.questions import Kind, ask
-from deskhand_trainer.base.shards import read_shard
+from deskhand_trainer.base.scaling import scaled
+from deskhand_trainer.base.shards import read_shard, write_shard
 from deskhand_trainer.base.train import StageProgress, pretrain
 from deskhand_trainer.config_parsing import parse_config
-from deskhand_trainer.results import Figure, results_file, write_figures, write_results_page
+from deskhand_trainer.results import (
+    Figure,
+    published_or,
+    results_file,
+    write_figures,
+    write_results_page,
+)
 from deskhand_trainer.run_folder import hold, write_json
 from deskhand_trainer.studies.publishing import made_by
 from deskhand_trainer.studies.runs import StudyDiffers, labels_now, refuse, until_done
 from deskhand_trainer.studies.spec_differences import differing, summary
 
 T = TypeVar("T")
-FOLDER = Path(".deskhand/studies/sizes")
+FOLDER, PUBLISHED = Path(".deskhand/studies/sizes"), Path("docs/results/base.json")
+CPU_MINUTES = 30.0
 MODELS: Mapping[str, BaseModelConfig] = {
     "small": BaseModelConfig(vision_width=96, vision_depth=3, text_width=128, text_depth=4, text_mlp=352),
     "medium": BaseModelConfig(),
     "deep": BaseModelConfig(vision_depth=8),
+    "deeper": BaseModelConfig(vision_depth=12),
     "large": BaseModelConfig(vision_width=160, vision_depth=5, text_width=256, text_depth=6, text_mlp=704),
     "coarse": BaseModelConfig(patch_px=16, vision_width=192),
+    "magnified": BaseModelConfig(),
+    "reduced": BaseModelConfig(),
 }
-"""By how much they hold; "deep" is "medium" with twice the vision, "coarse" cuts pictures into patches four
-times as large."""
+"""By how much they hold; "deep" is "medium" with twice the vision, "deeper" with three times, as
+deskhand-tiny has it, "coarse" cuts pictures into patches four times as large. "magnified" and "reduced" are
+"medium", shown other pictures."""
+SCALES: Mapping[str, float] = {"magnified": 1.5, "reduced": 0.75}
+"""How many pixels one of a page's is shown as, where that is not one."""
 PAGES, HELD_OUT_PAGES, TABS = 6_000, 128, 8
 READING_SHARE = 0.3
 """Of the processor time: vision alone learns to read first."""
@@ -88,21 +103,29 @@ async def draw(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def study_model(
-    folder: Path, size: BaseModelConfig, shards: Sequence[Path], held_out: Sequence[Path], cpu_s: float
+    folder: Path,
+    size: BaseModelConfig,
+    shards: Sequence[Path],
+    held_out: Sequence[Path],
+    cpu_s: float,
+    scale: float = 1.0,
 ) -> dict[str, Any]:
     """Train one model and measure it; or what was found before.
 
     Args:
         folder: the model's own.
         cpu_s: processor seconds to train for.
+        scale: see `SCALES`.
 
     Raises:
-        StudyDiffers: the model there was told another size, or another time.
+        StudyDiffers: the model there was told another size, another time or another scale.
     """
-    begin(folder, size, cpu_s)
+    begin(folder, size, cpu_s, scale)
     result = folder / "result.json"
     if result.exists():
         return json.loads(result.read_text())
+    if scale != 1.0:
+        shards, held_out = (_scaled(each, scale, folder / "pages") for each in (shards, held_out))
     plan = folder / "plan.json"
     if not plan.exists():
         write_json(plan, asdict(_planned(size, shards, cpu_s)))
@@ -122,13 +145,15 @@ def study_model(
     return found
 
 
-def begin(folder: Path, size: BaseModelConfig, cpu_s: float) -> None:
+def begin(folder: Path, size: BaseModelConfig, cpu_s: float, scale: float = 1.0) -> None:
     """Note what a model is told; once more it is as it was.
 
     Raises:
-        StudyDiffers: the model there was told another size, or another time, or it is not known which.
+        StudyDiffers: the model there was told something else, or it is not known what.
     """
     told, asked = folder / "told.json", {"size": asdict(size), "cpu_s": cpu_s}
+    if scale != 1.0:
+        asked["scale"] = scale
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "plan.json").exists():
         write_json(told, asked)
@@ -137,6 +162,16 @@ def begin(folder: Path, size: BaseModelConfig, cpu_s: float) -> None:
             f"the model in {folder} is not the one asked for: {summary(differ)}. "
             "Ask for the same again, or give the study another folder"
         )
+
+
+def _scaled(shards: Sequence[Path], scale: float, folder: Path) -> list[Path]:
+    """The same pages shown larger or smaller, each shard once."""
+    folder.mkdir(exist_ok=True)
+    found = [folder / shard.name for shard in shards]
+    for shard, path in zip(shards, found, strict=True):
+        if not path.exists():
+            write_shard(path, [scaled(page, scale) for page in read_shard(shard)])
+    return found
 
 
 def _planned(size: BaseModelConfig, shards: Sequence[Path], cpu_s: float) -> PretrainConfig:
@@ -199,7 +234,12 @@ def figures(found: Mapping[str, Mapping[str, Any]], cpu_minutes: float) -> list[
     for name, each in found.items():
         shared: dict[str, Any] = {
             "command": "deskhand study sizes",
-            "config": {"model": asdict(MODELS[name]), "cpu_minutes": cpu_minutes, "steps": each["steps"]},
+            "config": {
+                "model": asdict(MODELS[name]),
+                "cpu_minutes": cpu_minutes,
+                "steps": each["steps"],
+                **({"scale": SCALES[name]} if name in SCALES else {}),
+            },
             "seeds": "validation",
             **made_by([each.get("made", {})]),
         }
@@ -221,25 +261,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="deskhand study sizes",
         description="Models of several sizes, trained for the same processor time; goes on where it stopped.",
-        epilog="Example:  deskhand study sizes --models small medium --cpu-minutes 10",
+        epilog="Example:  deskhand study sizes --models small medium --cpu-minutes 10 "
+        "--results my-results/base.json",
     )
     parser.add_argument("folder", type=Path, nargs="?", default=FOLDER, help="pages and models (%(default)s)")
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS), metavar="MODEL")
-    parser.add_argument("--cpu-minutes", type=float, default=30.0, help="of training each (%(default)s)")
+    parser.add_argument(
+        "--cpu-minutes", type=float, default=CPU_MINUTES, help="of training each (%(default)s)"
+    )
     parser.add_argument("--workers", type=int, default=2, help="models at a time (%(default)s)")
     parser.add_argument(
-        "--results", type=results_file, default=Path("docs/results/base.json"), help="file of the figures"
+        "--results", type=results_file, help=f"file of the figures ({PUBLISHED}, of the usual minutes)"
     )
     options = parser.parse_args(argv)
     if options.cpu_minutes <= 0 or options.workers < 1:
         parser.error("minutes and workers must be positive")
     folder: Path = options.folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
     work = partial(_work, folder, options.models, options.cpu_minutes, options.workers, options.results)
     return until_done(work, SandboxError)
 
 
-def _work(folder: Path, models: Sequence[str], cpu_minutes: float, workers: int, results: Path) -> None:
+def _work(folder: Path, models: Sequence[str], cpu_minutes: float, workers: int, named: Path | None) -> None:
+    results = published_or(
+        named, PUBLISHED, of=f"{CPU_MINUTES:g} minutes each", other=cpu_minutes != CPU_MINUTES
+    )
+    folder.mkdir(parents=True, exist_ok=True)
     with hold(folder, busy=partial(refuse, folder)):
         found = _study(folder, models, cpu_minutes, workers)
     made = figures(found, cpu_minutes)
@@ -252,12 +298,17 @@ def _study(
     folder: Path, models: Sequence[str], cpu_minutes: float, workers: int
 ) -> dict[str, dict[str, Any]]:
     for name in models:
-        begin(folder / name, MODELS[name], cpu_minutes * 60.0)
+        begin(folder / name, MODELS[name], cpu_minutes * 60.0, SCALES.get(name, 1.0))
     shards, held_out = asyncio.run(draw(folder))
     torch.set_num_threads(1)
     cpu_s = cpu_minutes * 60.0
     return in_processes(
-        {name: partial(study_model, folder / name, MODELS[name], shards, held_out, cpu_s) for name in models},
+        {
+            name: partial(
+                study_model, folder / name, MODELS[name], shards, held_out, cpu_s, SCALES.get(name, 1.0)
+            )
+            for name in models
+        },
         workers,
     )
 

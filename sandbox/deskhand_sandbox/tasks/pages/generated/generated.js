@@ -54,9 +54,9 @@ const generated = (() => {
   const groupOf = ({ role, element }) => (role === "item" ? element.parentElement : element.name || element);
 
   /** A page of any layout, where one thing is to be pressed; the first click ends it. */
-  function press(draw, { by }) {
+  function press(draw, { by, unseenLayouts }) {
     const main = blank(draw);
-    LAYOUTS[layoutOf(draw)](draw, things, widgets(draw, things), main);
+    LAYOUTS[layoutOf(draw, unseenLayouts)](draw, things, widgets(draw, things), main);
     const seen = things.filter(visible);
     for (const thing of draw.random.shuffled(seen.filter((each) => PRESSED.has(each.role)))) {
       const ways = descriptions(thing, seen).filter(([kind]) => !by || kind === by);
@@ -73,14 +73,21 @@ const generated = (() => {
     return null;
   }
 
-  /** A page of controls, where some are to be set and nothing else changed before its last button is pressed. */
-  function fillIn(draw, { goals: number }) {
+  /** A page of controls, where some are to be set and nothing else changed before its last button is pressed. It
+   * stands below them; in an unseen layout beside them. */
+  function fillIn(draw, { goals: number, unseenLayouts }) {
     const main = blank(draw), make = widgets(draw, things);
-    fill(draw, things, make, make.make("div", main), WORKED, 5);
-    const ending = make.button(make.make("div", main, "row"), draw.pick(ENDINGS), {
+    const place = unseenLayouts ? make.make("div", main, "split") : main;
+    const body = make.make("div", place, unseenLayouts ? "grow" : "");
+    const last = () => make.button(make.make("div", place, unseenLayouts ? "card column" : "row"), draw.pick(ENDINGS), {
       tone: "",
       act: () => end(met() === number && holds() === begun),
     });
+    // beside the others it takes its room before they fill what is left
+    const beside = unseenLayouts ? last() : null;
+    fill(draw, things, make, body, WORKED, 5);
+    const ending = beside ?? last();
+    things.push(...things.splice(things.indexOf(ending), 1));
     if (!visible(ending) || !legible(ending)) return null;
     const goals = [], groups = new Set();
     for (const thing of draw.random.shuffled(things.filter((each) => each.role in GOALS && visible(each)))) {
@@ -129,7 +136,7 @@ const generated = (() => {
 
   return {
     /** options: task "press" (by: a kind of description, or any), "fill" (goals: how many) or "work" (workflow,
-     * long); split. */
+     * long); split; unseenLayouts: on pages of the test to be pressed or filled in, no layout of training pages. */
     async start(seed, options) {
       done = won = false;
       taken = 0;

@@ -166,8 +166,11 @@ const LAYOUT_NAMES = {
 /** Of training pages, the share that are `scattered`. */
 const SCATTERED = 0.12;
 
-/** The name of a page's layout; test pages have some that training pages have, too. */
-function layoutOf(draw) {
+/** Of test pages, the share whose layout training pages have, too. */
+const SHARED = 0.3;
+
+/** The name of a page's layout; `unseen`: of test pages, only such as training pages never have. */
+function layoutOf(draw, unseen = false) {
   if (draw.split === "train" && draw.maybe(SCATTERED)) return "scattered";
-  return draw.pick(LAYOUT_NAMES[draw.split === "train" || draw.maybe(0.3) ? "train" : "test"]);
+  return draw.pick(LAYOUT_NAMES[draw.split === "train" || (!unseen && draw.maybe(SHARED)) ? "train" : "test"]);
 }
