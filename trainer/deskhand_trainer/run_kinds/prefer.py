@@ -66,8 +66,8 @@ def _wanted(config: PreferenceConfig) -> str:
     if config.pairs == "others":
         return (
             f"no turn of them was drawn several times with ratings {config.margin:g} apart, as `deskhand "
-            "submit --setting test_time.samples=4 --setting test_time.choose=judge --setting test_time.judge=ID` "
-            "draws them"
+            "submit --setting test_time.samples=4 --setting test_time.choose=judge --setting "
+            "test_time.judge=ID` draws them"
         )
     return (
         f"{config.method} needs several episodes of one start state that did not all end alike, as "
