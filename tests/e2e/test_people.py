@@ -26,6 +26,8 @@ from deskhand_sandbox.types import AskUser, EnvironmentSpec, Observation, Task, 
 
 pytestmark = pytest.mark.browser
 SHOWN = "() => document.querySelector('img[alt=\"The screen, live\"]').naturalWidth > 0"
+ASKED_S = 3 * PATIENCE_MS / 1000
+"""A question outlives every single wait, so that a wait that is too long is told by its own name."""
 STEPS_ONLY = dict.fromkeys(("verifier_judge", "verifier_steps", "judge_steps"))
 
 
@@ -190,7 +192,7 @@ def test_what_a_policy_asks_is_accepted_with_an_answer(platform: Platform, signe
     async def ask() -> PersonsAnswer | None:
         decision = Decision(actions=(AskUser(question=MARKUP),), text="call_user(content='…')")
         async with await platform.store() as store:
-            return await Proposals(store).review(context, decision, within_s=PATIENCE_MS / 1000)
+            return await Proposals(store).review(context, decision, within_s=ASKED_S)
 
     with ThreadPoolExecutor(1) as pool:
         asking = pool.submit(lambda: asyncio.run(ask()))
@@ -256,7 +258,7 @@ def proposed(question: str) -> tuple[Context, Decision]:
 def test_what_is_over_stays_before_its_reader_until_they_go_on(platform: Platform, signed: Signed) -> None:
     async def ask(question: str) -> PersonsAnswer | None:
         async with await platform.store() as store:
-            return await Proposals(store).review(*proposed(question), within_s=PATIENCE_MS / 1000)
+            return await Proposals(store).review(*proposed(question), within_s=ASKED_S)
 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(lambda: asyncio.run(ask("first")))
