@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from deskhand_agent.addresses import names_a_server
 from deskhand_trainer.config_parsing import bounds
-from deskhand_trainer.playing_config import names_a_server
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal
-from urllib.parse import urlsplit
 
+from deskhand_agent.addresses import names_a_server
 from deskhand_agent.endpoint.wire import Form
 from deskhand_agent.test_time.settings import Deliberation
 from deskhand_trainer.config_parsing import bounds
@@ -143,13 +143,3 @@ def refuse_user(user: str, model: str) -> None:
         raise ValueError(f"user {user!r} is no https://HOST/v1")
     if bool(user) != bool(model):
         raise ValueError("user and user_model go together: give both, or neither")
-
-
-def names_a_server(url: str) -> bool:
-    """Whether it is the address of a server, http or https; a port, where it has one, is a number."""
-    try:
-        parts = urlsplit(url)
-        # a port that is none is found only where it is read
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False

@@ -21,6 +21,7 @@ from typing import Any, Generic, TypeVar, cast
 import httpx
 
 from deskhand_agent.accounts import spending, together
+from deskhand_agent.addresses import names_a_server
 from deskhand_agent.apis.key import key_of
 from deskhand_agent.apis.pace import Pace
 from deskhand_agent.errors import EndpointError, InferenceTimeout, Trouble
@@ -131,17 +132,15 @@ class ApiClient:
                 f"no key for the endpoint: set {key_variable}, or give the base_url of a server",
                 trouble=Trouble.REFUSED,
             )
-        try:
-            self._client = httpx.AsyncClient(
-                base_url=settings.base_url or base_url,
-                timeout=settings.timeout_s,
-                headers={"Content-Type": "application/json", **headers(key or "none")},
-                limits=httpx.Limits(max_connections=None),
-            )
-        except httpx.InvalidURL as error:
-            raise EndpointError(
-                f"{settings.base_url!r} is no URL of a server: {error}", trouble=Trouble.REFUSED
-            ) from error
+        url = settings.base_url or base_url
+        if not names_a_server(url):
+            raise EndpointError(f"{url!r} is no URL of a server", trouble=Trouble.REFUSED)
+        self._client = httpx.AsyncClient(
+            base_url=url,
+            timeout=settings.timeout_s,
+            headers={"Content-Type": "application/json", **headers(key or "none")},
+            limits=httpx.Limits(max_connections=None),
+        )
         self._pace = Pace(
             requests_per_minute=settings.requests_per_minute, tokens_per_minute=settings.tokens_per_minute
         )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 import httpx
 
+from deskhand_agent.addresses import names_a_server
 from deskhand_agent.apis.key import key_of
 from deskhand_agent.endpoint.wire import PATHS, Form, Vocabulary, read_completion, version_of, write_request
 from deskhand_agent.errors import EndpointError, InferenceError, InferenceTimeout, Trouble
@@ -75,9 +76,11 @@ class HttpEngine:
         self.waiting = 0
         """Requests that are not answered yet."""
         self._vocabulary, self._any_weights = vocabulary, any_weights
+        if not names_a_server(settings.url):
+            raise EndpointError(f"{settings.url!r} is no http://HOST:PORT", trouble=Trouble.REFUSED)
         token = key_of(settings.token, TOKEN_VARIABLE)
         self._client = httpx.AsyncClient(
-            base_url=_address(settings.url),
+            base_url=settings.url,
             timeout=settings.timeout_s,
             headers={"Authorization": f"Bearer {token}"} if token else {},
             limits=httpx.Limits(max_connections=None),
@@ -232,14 +235,6 @@ class HttpEngine:
                 raise EndpointError(f"{where} broke off: {error or type(error).__name__}") from error
             await asyncio.sleep(self.settings.pause_s * 2 ** (self.settings.retries - left))
         raise AssertionError("unreachable")
-
-
-def _address(url: str) -> httpx.URL:
-    with suppress(httpx.InvalidURL):
-        address = httpx.URL(url)
-        if address.host and 0 <= (address.port or 0) <= 65535:
-            return address
-    raise EndpointError(f"{url!r} is no http://HOST:PORT", trouble=Trouble.REFUSED)
 
 
 def _content(got: httpx.Response, where: str) -> Any:
