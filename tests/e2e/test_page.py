@@ -271,7 +271,7 @@ def test_a_long_replay_loads_only_what_is_looked_at(platform: Platform, signed: 
     page.keyboard.press("ArrowLeft")
     expect(page.get_by_test_id("raw")).to_have_text("reply 499")
     page.get_by_test_id("strip").evaluate("strip => strip.scrollTo({left: 0})")
-    strip.get_by_role("button", name="step 3", exact=True).click()
+    strip.get_by_role("button", name=re.compile("^step 3(,|$)")).click()
     expect(page.get_by_test_id("raw")).to_have_text("reply 3")
     counts = [sum(f"offset={offset}&" in url for url in asked) for offset in pages()]
     assert max(counts) == 1  # what was loaded is kept

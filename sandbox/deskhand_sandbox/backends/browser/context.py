@@ -27,6 +27,8 @@ from deskhand_sandbox.tools.policy import Policy
 
 _NEW_WINDOW_S = 2.0
 """How long a window a page has opened may take to show up."""
+_UNUSED_S = 5.0
+"""How long who gave up a context waits for its end; a browser that answers later ends it by itself."""
 
 
 class Context:
@@ -353,12 +355,26 @@ async def _make(
     # by itself Chromium takes no proxy to this machine's own addresses; of those our sites need none
     past = ",".join(("<-loopback>", *(f"{host}:80" for host in chromium.sites)))
     way_out: ProxySettings | None = None if proxy is None else {"server": proxy.address, "bypass": past}
-    return await chromium.browser.new_context(
-        viewport={"width": width, "height": height},
-        accept_downloads=False,
-        locale="en-US",
-        timezone_id="UTC",
-        proxy=way_out,
-        record_har_path=None if recorder is None else recorder.har,
-        record_har_content="embed",
+    making = asyncio.ensure_future(
+        chromium.browser.new_context(
+            viewport={"width": width, "height": height},
+            accept_downloads=False,
+            locale="en-US",
+            timezone_id="UTC",
+            proxy=way_out,
+            record_har_path=None if recorder is None else recorder.har,
+            record_har_content="embed",
+        )
     )
+    try:
+        # shielded: the driver, once asked, makes it all the same
+        return await asyncio.shield(making)
+    except asyncio.CancelledError:
+        await asyncio.wait({asyncio.create_task(_close_unused(making))}, timeout=_UNUSED_S)
+        raise
+
+
+async def _close_unused(making: asyncio.Future[BrowserContext]) -> None:
+    """Close a context that nobody came to use, once it is made."""
+    with contextlib.suppress(PlaywrightError):
+        await (await making).close()

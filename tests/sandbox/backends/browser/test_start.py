@@ -1,9 +1,11 @@
 """Start states: nothing of one task is left in the next, and the next is ready before it is asked for."""
 
 import asyncio
-from typing import ClassVar, cast
+from collections.abc import Coroutine
+from typing import Any, ClassVar, cast
 
 import pytest
+from playwright.async_api import BrowserContext
 
 from deskhand_sandbox.backends.browser import BrowserBackend, BrowserSandbox, start
 from deskhand_sandbox.backends.browser.chromium import Chromium
@@ -179,6 +181,30 @@ async def test_closing_at_any_moment_leaves_no_context(backend: BrowserBackend, 
     async with await backend.create() as sandbox:
         await sandbox.reset(visit(f"{site}/"))
         await sandbox.act(Click(x=1, y=1))
+
+
+async def test_a_reset_given_up_while_its_context_is_made_leaves_none(
+    backend: BrowserBackend, visit, site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chromium = await backend.chromium()
+    before, asked = len(chromium.browser.contexts), asyncio.Event()
+    make = chromium.browser.new_context
+
+    def told(**settings: Any) -> Coroutine[Any, Any, BrowserContext]:
+        asked.set()
+        return make(**settings)
+
+    monkeypatch.setattr(chromium.browser, "new_context", told)
+    async with await backend.create() as sandbox:
+        for wait in (0.0, 0.001, 0.003):
+            asked.clear()
+            resetting = asyncio.create_task(sandbox.reset(visit(f"{site}/")))
+            await asked.wait()
+            await asyncio.sleep(wait)
+            resetting.cancel()
+            await asyncio.wait([resetting])
+            await sandbox.reset(visit(f"{site}/"))  # by then the driver has told of the one before
+    assert len(chromium.browser.contexts) == before
 
 
 async def test_a_page_that_cannot_be_loaded_in_advance_is_no_later_tasks_affair(
