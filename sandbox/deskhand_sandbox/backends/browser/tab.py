@@ -259,7 +259,9 @@ class Tab:
         self._loaded_anew.set()
 
     def _request_began(self, event: Payload) -> None:
-        if event.get("type") not in _LONG_LIVED:
+        # the end of a worker's own script, which is no document's, is told to that worker alone
+        of_a_worker = event.get("type") == "Script" and not event.get("loaderId")
+        if event.get("type") not in _LONG_LIVED and not of_a_worker:
             self._requests.add(event["requestId"])
 
     def _request_ended(self, event: Payload) -> None:
