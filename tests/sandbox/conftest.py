@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import random
+import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -43,6 +45,15 @@ def _serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 def serve() -> Serve:
     """Serves what a handler answers, as long as a block lasts, which is given the server's host and port."""
     return _serving
+
+
+@pytest.fixture
+def free_port() -> int:
+    """Nobody listens there, and nobody is given it who asks for any free port."""
+    while True:
+        port = random.randrange(20_000, 30_000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 @pytest.fixture(scope="session")

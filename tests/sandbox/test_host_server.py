@@ -226,7 +226,7 @@ async def test_a_channel_that_waits_and_hangs_up_leaves_the_queue(
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while not condition():
             await asyncio.sleep(0.001)
 

@@ -144,6 +144,6 @@ async def test_closing_does_not_wait_for_ever_for_what_cannot_be_cancelled(
         with pytest.raises(LeaseUnavailable):
             await waiting
         free.set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while not backend.made or not backend.made[0].closed:
                 await asyncio.sleep(0.001)

@@ -44,12 +44,12 @@ async def served(*, acting: bool = True) -> AsyncIterator[tuple[LiveView, str]]:
 
 
 async def test_a_frame_comes_for_every_change() -> None:
-    async with served() as (view, url), httpx.AsyncClient(timeout=20) as http:
+    async with served() as (view, url), httpx.AsyncClient(timeout=120) as http:
         async with http.stream("GET", f"{url}/screen.mjpeg?token=secret") as stream:
             parts = frames(stream)
             first = await anext(parts)
             await view.sandbox.act(Click(x=20, y=60))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 while (second := await anext(parts)) == first:
                     pass
         assert Image.open(io.BytesIO(second)).size == (160, 200)
@@ -81,7 +81,7 @@ async def test_wrong_actions_are_refused(body: bytes, said: str) -> None:
 
 async def test_the_state_tells_what_no_picture_shows() -> None:
     headers = {"Authorization": "Bearer secret"}
-    async with served() as (view, url), httpx.AsyncClient(headers=headers, timeout=20) as http:
+    async with served() as (view, url), httpx.AsyncClient(headers=headers, timeout=120) as http:
         state = (await http.get(url + "/state")).json()
         assert state == {"kind": "fake", "acting": True, "ended": None, "url": None, "dialog": None}
         async with http.stream("GET", f"{url}/screen.mjpeg") as stream:
@@ -102,7 +102,7 @@ async def test_who_may_only_look_cannot_act() -> None:
 
 
 async def test_a_picture_without_an_end_does_not_keep_the_server_up(caplog: pytest.LogCaptureFixture) -> None:
-    async with httpx.AsyncClient(timeout=20) as http:
+    async with httpx.AsyncClient(timeout=120) as http:
         async with served() as (_, url):
             stream = await http.send(
                 http.build_request("GET", f"{url}/screen.mjpeg?token=secret"), stream=True
@@ -134,47 +134,47 @@ async def test_a_person_looks_on_and_acts_in_the_page(page: Page) -> None:
     async with served() as (view, url):
         await page.goto(f"{url}/?token=secret", wait_until="domcontentloaded")
         screen = page.locator("#screen")
-        await expect(page.locator("#link")).to_have_text("You can act", timeout=20_000)
-        await expect(screen).to_have_js_property("naturalWidth", 160, timeout=20_000)
-        await expect(page.locator("#kind")).to_have_text("fake sandbox")
+        await expect(page.locator("#link")).to_have_text("You can act", timeout=120_000)
+        await expect(screen).to_have_js_property("naturalWidth", 160, timeout=120_000)
+        await expect(page.locator("#kind")).to_have_text("fake sandbox", timeout=120_000)
         # as large as there is room for
-        await expect(screen).to_have_css("width", "374px")
+        await expect(screen).to_have_css("width", "374px", timeout=120_000)
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert await page.evaluate("document.documentElement.scrollHeight <= innerHeight")
         before = (await view.sandbox.observe()).screenshot.digest
         box = await screen.bounding_box()
         assert box is not None
         await page.mouse.click(box["x"] + box["width"] * 20 / 160, box["y"] + box["height"] * 60 / 200)
-        await expect(page.locator("#said")).to_have_text("Done.")
+        await expect(page.locator("#said")).to_have_text("Done.", timeout=120_000)
         clicked = (await view.sandbox.observe()).screenshot.digest
         assert clicked != before
         await page.keyboard.type("abc")
-        await expect(page.locator("#said")).to_have_text("Done.")
+        await expect(page.locator("#said")).to_have_text("Done.", timeout=120_000)
         await page.fill("#text", "from a phone")
         await page.tap("#entry button")
-        await expect(page.locator("#text")).to_have_value("")
-        async with asyncio.timeout(20):
+        await expect(page.locator("#text")).to_have_value("", timeout=120_000)
+        async with asyncio.timeout(120):
             while "abcfrom a phone" not in str(await view.sandbox.evaluate("text")):
                 await asyncio.sleep(0.02)
         await page.tap("#size")
-        await expect(screen).to_have_css("width", "160px")
+        await expect(screen).to_have_css("width", "160px", timeout=120_000)
 
 
 @pytest.mark.browser
-async def test_a_lost_connection_is_told_of_and_comes_back(page: Page) -> None:
+async def test_a_lost_connection_is_told_of_and_comes_back(page: Page, free_port: int) -> None:
     async with await create().create() as bare:
         view = LiveView(bare, token="secret", idle_s=0.05)
         await view.sandbox.reset(START)
-        async with serving(view) as port:
+        async with serving(view, free_port) as port:
             await page.goto(f"http://127.0.0.1:{port}/?token=secret", wait_until="domcontentloaded")
-            await expect(page.locator("#link")).to_have_text("You can act", timeout=20_000)
-        await expect(page.locator("#link")).to_have_text("Connection lost", timeout=20_000)
+            await expect(page.locator("#link")).to_have_text("You can act", timeout=120_000)
+        await expect(page.locator("#link")).to_have_text("Connection lost", timeout=120_000)
         async with serving(view, port):
-            await expect(page.locator("#link")).to_have_text("You can act", timeout=20_000)
-            await expect(page.locator("#screen")).to_have_js_property("naturalWidth", 160, timeout=20_000)
+            await expect(page.locator("#link")).to_have_text("You can act", timeout=120_000)
+            await expect(page.locator("#screen")).to_have_js_property("naturalWidth", 160, timeout=120_000)
             await view.sandbox.close()
-            await expect(page.locator("#over")).to_contain_text("The sandbox has ended", timeout=20_000)
-            await expect(page.locator("#entry")).to_be_hidden()
+            await expect(page.locator("#over")).to_contain_text("The sandbox has ended", timeout=120_000)
+            await expect(page.locator("#entry")).to_be_hidden(timeout=120_000)
 
 
 async def frames(stream: httpx.Response) -> AsyncIterator[bytes]:

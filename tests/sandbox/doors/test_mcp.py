@@ -6,7 +6,6 @@ import asyncio
 import base64
 import io
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -123,16 +122,14 @@ async def test_the_tools_of_a_task_are_called() -> None:
         await backend.close()
 
 
-async def test_over_http_a_token_is_needed() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+async def test_over_http_a_token_is_needed(free_port: int) -> None:
     serving = await asyncio.create_subprocess_exec(
-        sys.executable, *COMMAND, "--port", str(port), stderr=asyncio.subprocess.PIPE
+        sys.executable, *COMMAND, "--port", str(free_port), stderr=asyncio.subprocess.PIPE
     )
     assert serving.stderr is not None
-    url = f"http://127.0.0.1:{port}/mcp"
+    url = f"http://127.0.0.1:{free_port}/mcp"
     try:
-        async with httpx.AsyncClient() as http, asyncio.timeout(60):
+        async with httpx.AsyncClient() as http, asyncio.timeout(120):
             said = (await serving.stderr.readline()).decode()
             assert url in said
             reading = asyncio.create_task(serving.stderr.read())

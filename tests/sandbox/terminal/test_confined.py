@@ -24,7 +24,7 @@ async def terminal() -> AsyncGenerator[ConfinedTerminal]:
 
 
 async def said(terminal: ConfinedTerminal, command: str) -> str:
-    return await terminal.perform(Run(command=command, timeout_s=20))
+    return await terminal.perform(Run(command=command, timeout_s=120))
 
 
 async def test_commands_and_files_share_one_home(terminal: ConfinedTerminal) -> None:
@@ -73,11 +73,11 @@ async def test_nothing_of_the_machine_is_seen(
 
 async def test_reset_leaves_no_file_and_no_process(terminal: ConfinedTerminal) -> None:
     await said(terminal, "echo left > kept; (setsid sleep 4321 &) ; echo started")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while not living("sleep 4321"):
             await asyncio.sleep(0.02)
     await terminal.reset()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while living("sleep 4321"):
             await asyncio.sleep(0.02)
     assert await said(terminal, "ls") == ""
@@ -92,9 +92,12 @@ async def test_a_shell_that_exits_is_replaced_and_files_stay(terminal: ConfinedT
 
 @pytest.mark.parametrize("command", ["sleep 4322", "trap '' INT; sleep 4322", "exec sleep 4322"])
 async def test_a_command_at_its_deadline_is_stopped(terminal: ConfinedTerminal, command: str) -> None:
-    stopped = await terminal.perform(Run(command=f"echo begun; {command}", timeout_s=0.3))
-    assert stopped == "begun\n[stopped: still running after 0.3 s]"
-    async with asyncio.timeout(20):
+    for deadline_s in (0.3, 3.0, 30.0):  # the busier the machine, the later it begins
+        stopped = await terminal.perform(Run(command=f"echo begun; {command}", timeout_s=deadline_s))
+        if stopped.startswith("begun"):
+            break
+    assert stopped == f"begun\n[stopped: still running after {deadline_s:g} s]"
+    async with asyncio.timeout(120):
         while living("sleep 4322"):
             await asyncio.sleep(0.02)
     assert await said(terminal, "echo after") == "after"

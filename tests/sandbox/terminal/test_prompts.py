@@ -55,10 +55,10 @@ async def shell(
     ],
 )
 async def test_a_command_gives_output_and_status(shell: Shell, command: str, output: str, code: int) -> None:
-    result = await shell.run(command, timeout_s=20)
+    result = await shell.run(command, timeout_s=120)
     assert (result.output, result.exit_code) == (output, code)
     assert not shell.busy
-    assert (await shell.run("echo on", timeout_s=20)).output == "on\n"
+    assert (await shell.run("echo on", timeout_s=120)).output == "on\n"
 
 
 async def test_it_begins_with_a_clear_screen_and_keeps_folder_and_variables(
@@ -66,10 +66,10 @@ async def test_it_begins_with_a_clear_screen_and_keeps_folder_and_variables(
 ) -> None:
     assert shell.screen.text() == f"{tmp_path} $"
     (tmp_path / "below").mkdir()
-    await shell.run("cd below; word=kept", timeout_s=20)
-    assert (await shell.run("pwd; echo $word", timeout_s=20)).output == f"{tmp_path}/below\nkept\n"
+    await shell.run("cd below; word=kept", timeout_s=120)
+    assert (await shell.run("pwd; echo $word", timeout_s=120)).output == f"{tmp_path}/below\nkept\n"
     assert shell.screen.text().endswith("below $")
-    assert (await shell.run("no-such-program", timeout_s=20)).exit_code == 127
+    assert (await shell.run("no-such-program", timeout_s=120)).exit_code == 127
 
 
 async def test_a_long_command_can_be_stopped_and_keys_are_read(shell: Shell) -> None:
@@ -81,12 +81,12 @@ async def test_a_long_command_can_be_stopped_and_keys_are_read(shell: Shell) -> 
     shell.type(b"read word\r")
     assert shell.busy
     shell.type(b"typed\r")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while shell.busy:
             await asyncio.sleep(0.01)
-    assert (await shell.run("echo $word", timeout_s=20)).output == "typed\n"
+    assert (await shell.run("echo $word", timeout_s=120)).output == "typed\n"
 
 
 async def test_a_shell_that_ends_says_so(shell: Shell) -> None:
     with pytest.raises(SandboxDied, match="has ended"):
-        await shell.run("exit 3", timeout_s=20)
+        await shell.run("exit 3", timeout_s=120)

@@ -35,6 +35,8 @@ def fail(why: str) -> str:
 @server.tool()
 async def slow(seconds: float) -> str:
     """Takes its time."""
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).with_name("slow").touch()
     await anyio.sleep(seconds)
     return "at last"
 

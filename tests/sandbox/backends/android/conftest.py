@@ -27,12 +27,13 @@ async def sandbox(backend: AndroidBackend) -> AsyncIterator[AndroidSandbox]:
 
 @pytest.fixture
 def phone() -> Callable[..., Task]:
-    """A task on a phone; settings are added."""
+    """A task on a phone; settings are added. It waits longer than usual for a still screen: machines are
+    busy."""
 
     def make(**settings: JsonValue) -> Task:
         return Task(
             id="phone/test",
-            environment=EnvironmentSpec(kind="android", settings=settings),
+            environment=EnvironmentSpec(kind="android", settings={"settle_deadline_ms": 20_000, **settings}),
             verifier=VerifierSpec(name="expression", settings={"expression": "true"}),
             instruction="Work.",
         )
@@ -45,7 +46,7 @@ def until() -> Callable[..., Awaitable[None]]:
     """Waits until every one, or none, of some words stands on the command line of a process here."""
 
     async def wait(wanted: bool, *words: str) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while any(_running(word) is not wanted for word in words):
                 await asyncio.sleep(0.02)
 

@@ -24,7 +24,7 @@ async def main():
     task = Task(id="x/y", environment=EnvironmentSpec(kind="android"), verifier=VerifierSpec(name="fake"),
                 instruction="Wait.")
     await sandbox.reset(task)
-    running = asyncio.create_task(sandbox.act(Run(command="echo begun > begun; sleep 4321", timeout_s=600)))
+    running = asyncio.create_task(sandbox.act(Run(command="echo begun > begun; sleep 4324", timeout_s=600)))
     folder = sandbox.machine.simulator.files.root / "data/local/tmp/deskhand/begun"
     while not folder.exists():
         await asyncio.sleep(0.02)
@@ -47,7 +47,7 @@ async def test_nothing_outlives_a_killed_process(tmp_path: Path) -> None:
     assert len(of_this(tmp_path)) > 3
     process.send_signal(signal.SIGKILL)
     await process.wait()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while left := of_this(tmp_path):
             await asyncio.sleep(0.05)
     assert not left
@@ -81,7 +81,7 @@ async def test_a_simulator_by_itself_ends_when_it_is_asked_to(tmp_path: Path) ->
     finally:
         await server.close()
         process.send_signal(signal.SIGINT)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             assert await process.wait() == 0
     assert [place.name for place in tmp_path.glob("deskhand-*")] == []
 
@@ -95,6 +95,6 @@ def of_this(folder: Path) -> list[str]:
             seen = words + (place / "environ").read_bytes()
         except OSError:
             continue
-        if str(folder).encode() in seen or b"sleep\x004321" in words:
+        if str(folder).encode() in seen or b"sleep\x004324" in words:
             found.append(words.replace(b"\0", b" ").decode(errors="replace"))
     return found

@@ -41,7 +41,7 @@ class Window:
         """Resize, and wait until that is seen. The adb client overlooks a new size that comes while it sends
         what was typed, so it is told again and again."""
         self.resize(columns, rows)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not seen():
                 os.kill(self.pty.pid, signal.SIGWINCH)
                 await asyncio.sleep(0.2)
@@ -49,14 +49,14 @@ class Window:
     async def pressed(self, key: str, seen: Callable[[], bool]) -> None:
         """Press a key, and wait until that is seen. A pager told a new size in the middle of reading a key
         drops the key, so it is pressed again, as a person would."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not seen():
                 self.type(key)
                 await asyncio.sleep(0.5)
 
     async def shows(self, text: str) -> None:
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 while text not in self.screen.text():
                     await asyncio.sleep(0.01)
         except TimeoutError:
@@ -92,7 +92,7 @@ class Adb:
             find_adb(), "-s", self.machine.serial, "shell", *words,
             stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.STDOUT, env=self.server.environment,
         )  # fmt: skip
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             out, _ = await process.communicate(given)
         return process.returncode, out.decode(errors="replace")
 
@@ -121,7 +121,7 @@ async def test_a_shell_to_type_in(adb: Adb, until: Until) -> None:
         window.type("\x03")
         await until(False, "73201")
         window.type("exit 5\n")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await window.pty.ended.wait()
         assert await window.pty.exit_status() == 5
 
@@ -134,7 +134,7 @@ async def test_a_pager_follows_the_size(adb: Adb) -> None:
         await window.pressed("G", lambda: "\n300\n" in window.screen.text())
         assert "\n291\n" not in window.screen.text()
         window.type("q")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await window.pty.ended.wait()
         assert await window.pty.exit_status() == 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,19 @@ from deskhand_sandbox.types import CallTool, JsonValue, Run, Task
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 Shelf = dict[str, JsonValue]
 Phone = Callable[..., Task]
+OURS = f"of-{os.getpid()}"
+"""By which this module's servers are told from those of tests beside it."""
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def sandbox(backend: AndroidBackend) -> AsyncIterator[Sandbox]:
     async with await with_tools(backend).create() as sandbox:
         yield sandbox
+
+
+@pytest.fixture
+def shelf(shelf: Shelf) -> Shelf:
+    return {**shelf, "args": ["shelf/plain.py", OURS]}
 
 
 def call(name: str, **arguments: JsonValue) -> CallTool:
@@ -42,12 +50,12 @@ def servers() -> int:
     found = 0
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            found += place.read_bytes() == b"python3\0shelf/plain.py\0"
+            found += place.read_bytes() == f"python3\0shelf/plain.py\0{OURS}\0".encode()
     return found
 
 
 async def left(count: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while servers() != count:
             await asyncio.sleep(0.02)
 

@@ -46,7 +46,7 @@ def processes_of(profile: Path) -> list[int]:
     return found
 
 
-async def gone(profile: Path, within_s: float = 10.0) -> bool:
+async def gone(profile: Path, within_s: float = 120.0) -> bool:
     deadline = time.monotonic() + within_s
     while processes_of(profile) or profile.exists():
         if time.monotonic() > deadline:
@@ -94,7 +94,7 @@ async def test_a_start_page_that_cannot_be_reached_is_infrastructure(sandbox: Br
     with pytest.raises(InfrastructureError, match=r"http://127\.0\.0\.1:9/ does not load"):
         await sandbox.reset(visit("http://127.0.0.1:9/"))
     with pytest.raises(InfrastructureError, match="never became ready"):
-        await sandbox.reset(visit("about:blank", ready="false", load_deadline_s=0.2))
+        await sandbox.reset(visit("about:blank", ready="false", load_deadline_s=1.0))
 
 
 @SHARED
@@ -143,7 +143,8 @@ async def test_windows_a_page_opens_come_to_the_front(sandbox: BrowserSandbox, v
     assert "next" in str(await sandbox.evaluate("document.body.textContent"))
     await sandbox.evaluate("document.body.style.height='150px'; document.body.onclick = () => { close(); }")
     seen = await sandbox.act(Click(x=150, y=50))
-    assert seen.url == f"{site}/"
+    while seen.url != f"{site}/":  # the window may be seen once more before it has gone
+        seen = await sandbox.observe()
 
 
 @SHARED
@@ -255,13 +256,13 @@ async def test_a_crashed_page_takes_its_sandbox_and_no_other() -> None:
 
 
 async def test_a_frozen_browser_ends_in_a_timeout_and_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chromium_module, "ANSWER_S", 0.2)
     backend = BrowserBackend(BrowserSettings(call_deadline_s=1.0))
     sandbox = await backend.create()
     chromium = await backend.chromium()
     await sandbox.reset(make_task("miniwob/click-test", 1))
     os.kill(chromium.pid, signal.SIGSTOP)
-    with pytest.raises(SandboxTimeout):
+    with monkeypatch.context() as patch, pytest.raises(SandboxTimeout):
+        patch.setattr(chromium_module, "ANSWER_S", 0.2)
         await sandbox.act(Press(keys=("a",)))
     assert not backend.alive()
     await sandbox.close()

@@ -69,7 +69,7 @@ async def test_what_a_page_copies_by_a_button_is_kept(
     async with await backend.create() as other:
         await other.reset(page(FIELDS.format("")))
         await sandbox.act(Click(x=50, y=120))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while await paste(sandbox) != "by a button":  # the browser tells of it in its own time
                 await asyncio.sleep(0.01)
         await other.act(Press(keys=("Control", "v")))
@@ -109,7 +109,7 @@ async def test_what_a_page_writes_by_itself_is_kept(sandbox: BrowserSandbox, vis
     await sandbox.reset(visit(f"{site}/", start=f"() => {{ {begin} }}"))
     await sandbox.context.grant_permission("geolocation")
     await sandbox.act(Click(x=50, y=120))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while await paste(sandbox) != "by a button":
             await asyncio.sleep(0.01)
     assert await sandbox.evaluate("s.value") == "done"

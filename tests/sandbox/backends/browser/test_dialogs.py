@@ -167,7 +167,7 @@ async def test_a_dialog_in_a_frame_or_another_window_is_told_of(
     )
     assert (await sandbox.act(Click(x=50, y=50))).dialog == "alert: opened"
     seen = await sandbox.act(AnswerDialog())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while seen.url != f"{site}/next":  # the window is there before its page
             seen = await sandbox.observe()
 

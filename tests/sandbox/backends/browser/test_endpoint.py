@@ -271,7 +271,7 @@ async def test_a_browser_that_dies_while_a_page_is_opened_holds_nothing_up() -> 
                 return
             await socket.send(json.dumps({"id": asked["id"], "result": {}}))
 
-    async with serve(browser, "127.0.0.1", 0) as server, asyncio.timeout(20):
+    async with serve(browser, "127.0.0.1", 0) as server, asyncio.timeout(120):
         port = next(iter(server.sockets)).getsockname()[1]
         endpoint = await Endpoint.open(f"ws://127.0.0.1:{port}", lambda: "context", "lease-token")
         stranger = await CdpSession.connect(endpoint.url.replace("http", "ws"))

@@ -2,11 +2,13 @@
 
 import asyncio
 import base64
+import io
 import json
 import threading
 from pathlib import Path
 
 import pytest
+from PIL import Image as Picture
 
 from deskhand_sandbox.backends.browser import BrowserSandbox, create
 from deskhand_sandbox.backends.browser.recording import MOST_WAITING, Film
@@ -26,6 +28,12 @@ def middle(frame) -> tuple[int, int, int]:
     data = [bytes(each) for each in frame.reformat(format="gbrp").planes]
     green, blue, red = (each[len(each) // 2] for each in data)
     return red, green, blue
+
+
+def at_middle(jpeg: str) -> tuple[int, ...]:
+    """Red, green and blue of the pixel in the middle of a picture as it is filmed."""
+    picture = Picture.open(io.BytesIO(base64.b64decode(jpeg))).convert("RGB")
+    return picture.getpixel((picture.width // 2, picture.height // 2))  # type: ignore[return-value]
 
 
 async def test_requests_are_recorded(visit, site: str, tmp_path: Path) -> None:
@@ -52,15 +60,29 @@ async def test_requests_are_recorded(visit, site: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["webm", "mp4"])
-async def test_the_screen_is_filmed(page, tmp_path: Path, kind: str) -> None:
+async def test_the_screen_is_filmed(page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     av = pytest.importorskip("av")
+    drawn: list[str] = []
+    add = Film.add
+
+    def noted(film: Film, at_s: float, jpeg: str) -> None:
+        drawn.append(jpeg)
+        add(film, at_s, jpeg)
+
+    async def filmed(*, red: bool) -> None:
+        """Until the last picture is of that colour, else blue."""
+        while not drawn or (at_middle(drawn[-1])[0] > 200) is not red:
+            await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(Film, "add", noted)
     backend = create(recordings=str(tmp_path))
     try:
         sandbox = await backend.create()
         await sandbox.reset(page(MOVING, video=kind))
+        await filmed(red=False)
         await asyncio.sleep(0.2)
         await sandbox.act(Click(x=50, y=50))
-        await asyncio.sleep(0.2)
+        await filmed(red=True)
         await sandbox.close()
         (recording,) = sandbox.recordings
         assert recording.path.suffix == f".{kind}"

@@ -25,10 +25,16 @@ async def sandbox(backend: DesktopBackend) -> AsyncIterator[DesktopSandbox]:
 
 @pytest.fixture
 def desk() -> Callable[..., Task]:
-    """A task on a small screen with a terminal window; settings are added or replaced."""
+    """A task on a small screen with a terminal window; settings are added or replaced. It waits longer than
+    usual for a still screen, and for what is on it: machines are busy."""
 
     def make(**settings: JsonValue) -> Task:
-        base: dict[str, JsonValue] = {"applications": [TERMINAL], "size_px": [640, 420]}
+        base: dict[str, JsonValue] = {
+            "applications": [TERMINAL],
+            "size_px": [640, 420],
+            "settle_deadline_ms": 15_000,
+            "text_tree_deadline_ms": 15_000,
+        }
         spec = EnvironmentSpec(kind="desktop", settings={**base, **settings})
         return Task(
             id="desk/test", environment=spec, verifier=VerifierSpec(name="expression"), instruction="Work."

@@ -16,7 +16,7 @@ from deskhand_sandbox.types import Run, Task
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 Desk = Callable[..., Task]
 ASK = """/usr/bin/python3 -c 'import sys, urllib.request as u
-print(u.urlopen(sys.argv[1], timeout=5).read().decode())' {} 2>&1 | tail -n 1"""
+print(u.urlopen(sys.argv[1], timeout=120).read().decode())' {} 2>&1 | tail -n 1"""
 
 
 class Greeting(BaseHTTPRequestHandler):

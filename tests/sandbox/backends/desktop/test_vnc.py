@@ -70,16 +70,18 @@ async def test_a_viewer_sees_the_screen_and_types(sandbox: DesktopSandbox, desk:
     assert await sandbox.open_vnc() == address
     async with rfb.viewer(address.host, address.port, address.password) as viewer:
         assert viewer.size_px == (640, 420)
-        assert part(viewer.size_px, await viewer.picture()) == shown(start)
+        async with asyncio.timeout(120):
+            while part(viewer.size_px, await viewer.picture()) != shown(start):
+                await asyncio.sleep(0.05)
         assert not of_our_session() & {"x11vnc", "openbox"}
         await viewer.point(100, 100)
         for keysym in (ord("v"), ord("n"), 0x010020AC, 0xFF0D):  # the euro sign is on no key
             await viewer.press(keysym)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while await sandbox.evaluate("cat typed") != "vn€":
                 await asyncio.sleep(0.05)
         seen = await sandbox.act(Click(x=639, y=419))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while part(viewer.size_px, await viewer.picture())[: 3 * 500] != shown(seen)[: 3 * 500]:
                 await asyncio.sleep(0.05)
 
@@ -120,7 +122,7 @@ async def test_one_viewer_too_many_is_turned_away(sandbox: DesktopSandbox, desk:
     assert not await is_let_in(address, address.password)
     for _, writer in some:
         writer.close()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while not await is_let_in(address, address.password):
             await asyncio.sleep(0.05)
 

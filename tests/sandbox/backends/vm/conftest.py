@@ -86,7 +86,7 @@ def settings(typewriter: Path) -> dict[str, object]:
         "image": str(typewriter),
         "memory_mb": 32,
         "accelerator": "emulation",
-        "boot_still_s": 1.0,
+        "boot_still_s": 2.0,
         "folder": str(typewriter.parent),
     }
 
@@ -111,7 +111,7 @@ def _small_disk(place: Path, size: str) -> Iterator[None]:
     try:
         yield
     finally:
-        _unmount(place, deadline_s=30)
+        _unmount(place, deadline_s=120)
 
 
 def _unmount(place: Path, *, deadline_s: float) -> None:
@@ -208,7 +208,7 @@ async def pair(agent: ModuleType) -> AsyncIterator[tuple[Channel, socket.socket]
     channel = Channel(*await asyncio.open_unix_connection(sock=host))
     yield channel, guest
     await channel.close()
-    await asyncio.to_thread(serving.join, 10)
+    await asyncio.to_thread(serving.join, 120)
     assert not serving.is_alive()
     served.end_all()
     guest.close()

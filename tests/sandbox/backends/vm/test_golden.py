@@ -77,7 +77,7 @@ async def shell(sandbox: Sandbox, command: str) -> str:
 
 async def until(sandbox: Sandbox, command: str) -> None:
     """Until a shell command succeeds: programs take their time to start and to read."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while await sandbox.evaluate(command) is False:
             await asyncio.sleep(0.05)
 

@@ -20,10 +20,7 @@ from deskhand_sandbox.tools.client import Connection
 from deskhand_sandbox.tools.program import LINE_BYTES
 from deskhand_sandbox.tools.settings import ToolServer
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="the agent runs programs as another user"),
-    pytest.mark.timeout(120),
-]
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the agent runs programs as another user")
 PLAIN = Path(__file__).parents[2] / "tools/plain.py"
 Pair = tuple[Channel, socket.socket]
 
@@ -54,7 +51,7 @@ async def test_much_goes_both_ways_beside_others(pair: Pair) -> None:
     echo = await shell(channel, "exec cat")
     line = os.urandom(1_000_000).replace(b"\n", b"") + b"\n"
     writing = asyncio.create_task(echo.write(line))
-    told = await GuestTerminal(channel).run(("echo", "beside"), timeout_s=10)
+    told = await GuestTerminal(channel).run(("echo", "beside"), timeout_s=120)
     assert told == (0, b"beside\n", b"")
     assert await echo.read_line() == line
     await writing
@@ -77,9 +74,13 @@ async def test_a_reader_who_gives_up_loses_nothing(
     await program.close()
 
 
-async def test_it_ends_with_its_input_or_is_ended_with_all_it_started(pair: Pair, tmp_path: Path) -> None:
+async def test_it_ends_with_its_input_or_is_ended_with_all_it_started(
+    pair: Pair, agent: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = await shell(pair[0], "cat; echo $? > ended")
-    await program.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(agent.programs, "LEAVE_S", 120.0)
+        await program.close()
     assert (tmp_path / "ended").read_text() == "0\n"
     stubborn = await shell(pair[0], "trap '' TERM; sleep 60744 & echo $$; while :; do sleep 60744; done")
     pid = int(await stubborn.read_line())
@@ -88,7 +89,7 @@ async def test_it_ends_with_its_input_or_is_ended_with_all_it_started(pair: Pair
     await stubborn.close()
     await full
     assert await reading == b""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while runs(pid):
             await asyncio.sleep(0.01)
 

@@ -78,7 +78,7 @@ def test_a_splash_screen_is_no_window_yet(screen: Any) -> None:
     with pytest.raises(RuntimeError, match="1 windows did not appear"):
         screen.wait_for_windows(1, 0.1)
     listed(screen, "SPLASH", "NORMAL", None)
-    screen.wait_for_windows(2, 10)
+    screen.wait_for_windows(2, 120)
     with pytest.raises(RuntimeError, match="3 windows did not appear"):
         screen.wait_for_windows(3, 0.1)
 
@@ -87,7 +87,7 @@ def test_a_window_that_goes_while_it_is_looked_at_is_none(screen: Any) -> None:
     _, gone = listed(screen, "NORMAL", "NORMAL")
     gone.destroy()
     screen._display.sync()
-    screen.wait_for_windows(1, 10)
+    screen.wait_for_windows(1, 120)
     with pytest.raises(RuntimeError, match="2 windows did not appear"):
         screen.wait_for_windows(2, 0.1)
 

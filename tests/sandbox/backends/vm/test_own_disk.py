@@ -135,10 +135,13 @@ async def test_a_killed_vm_is_noticed_and_leaves_nothing(backend: Backend, guest
     assert not folder.exists()
 
 
-async def test_qemu_is_on_a_network_of_its_own_unless_told_otherwise(typewriter: Path) -> None:
+async def test_qemu_is_on_a_network_of_its_own_unless_told_otherwise(
+    backend: Backend, settings: dict[str, object]
+) -> None:
+    # backend: its cache is in place
     own = Path("/proc/self/ns/net").readlink()
-    for loopback in (False, True):
-        backend = create(image=str(typewriter), folder=str(typewriter.parent), host_loopback=loopback)
+    for loopback, told in ((False, {}), (True, {"host_loopback": True})):
+        backend = create(**settings, **told)
         async with await backend.create() as sandbox:
             (process,) = places.running_in(sandbox.machine.folder)  # type: ignore[attr-defined]
             assert (Path(f"/proc/{process.pid}/ns/net").readlink() == own) is loopback
@@ -154,7 +157,7 @@ async def test_a_cancelled_creation_leaves_nothing(backend: Backend, typewriter:
         creating.cancel()
         with suppress(asyncio.CancelledError):
             await (await creating).close()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while set(place.iterdir()) != before or len(places.running_in(place)) != len(before):
             await asyncio.sleep(0.05)
 
@@ -165,10 +168,14 @@ async def test_a_guest_that_never_comes_up_is_said_with_its_last_words(
     # backend: its cache and its driver are in place
     # writes to its serial port, and to its screen for ever
     disk = make_disk("restless", "baf803 b068ee b069ee b00aee b80300 cd10 b40e fec0 cd10 ebf8")
-    broken = create(**{**settings, "image": str(disk), "boot_deadline_s": 4.0})
-    with pytest.raises(SandboxTimeout, match=r"was not up in 4 s; its console ends with:\nhi"):
-        await broken.create()
-    await broken.close()
+    for deadline_s in (2.0, 20.0, 200.0):  # the busier the machine, the later it says something
+        broken = create(**{**settings, "image": str(disk), "boot_deadline_s": deadline_s})
+        with pytest.raises(SandboxTimeout, match=f"was not up in {deadline_s:g} s; its console") as caught:
+            await broken.create()
+        await broken.close()
+        if "is empty" not in str(caught.value):
+            break
+    assert "; its console ends with:\nhi" in str(caught.value)
 
 
 async def test_what_is_no_disk_is_said(

@@ -52,7 +52,7 @@ def test_orphans_are_ended_and_their_files_removed(short: Path) -> None:
     # the folder stands in the command line, as it does in QEMU's
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", "import time; time.sleep(60)", "qemu-system-x86_64", f"{folder}/disk"]
+            [sys.executable, "-c", "import time; time.sleep(600)", "qemu-system-x86_64", f"{folder}/disk"]
         )
         for folder in (left, mine)
     ]
@@ -62,7 +62,7 @@ def test_orphans_are_ended_and_their_files_removed(short: Path) -> None:
     try:
         assert [each.pid for each in places.running_in(left)] == [running[0].pid]
         assert places.remove_orphans(short) == 1
-        assert running[0].wait(10) != 0
+        assert running[0].wait(120) != 0
         assert running[1].poll() is None
         assert not left.exists() and mine.exists()
         assert places.remove_orphans(short) == 0

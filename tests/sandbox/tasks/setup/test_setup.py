@@ -16,6 +16,7 @@ import pytest_asyncio
 from deskhand_sandbox.base import Sandbox
 from deskhand_sandbox.errors import InfrastructureError, InvalidTask
 from deskhand_sandbox.registry import create_backend
+from deskhand_sandbox.tasks import guest as guests
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.guest import Guest, Ran
 from deskhand_sandbox.tasks.setup import (
@@ -160,16 +161,19 @@ async def test_kinds_without_a_shell_are_told_so() -> None:
             )
 
 
-async def test_large_files_and_long_commands(desktop: Sandbox) -> None:
+async def test_large_files_and_long_commands(desktop: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guests, "LOOK_S", 0.2)  # it is looked at more than once
     await set_up(desktop, desk())
     guest, data = Guest(desktop), bytes(range(256)) * 600
     await guest.put("big", data)
     assert await guest.get("big") == data
     assert await guest.get("nothing") is None
-    assert (await guest.run("sleep 3.5; echo late")).out == "late\n"
+    assert (await guest.run("sleep 0.6; echo late")).out == "late\n"
     with pytest.raises(InfrastructureError, match=r"did not end in 0\.2 s"):
         await guest.run("sleep 30", timeout_s=0.2)
-    assert (await guest.run("pgrep -f 'slee[p] 30'; true")).out == ""
+    async with asyncio.timeout(120):
+        while (await guest.run("pgrep -f 'slee[p] 30'; true")).out:
+            pass
 
 
 # ---- downloads
@@ -264,7 +268,8 @@ async def test_a_file_that_takes_too_long_is_there_for_the_next_who_asks(
     monkeypatch.setattr(Downloads, "_asked", slow)
     url = "http://files.invalid/slow"
     given_up = asyncio.create_task(Downloads(tmp_path).get(url))
-    await asyncio.sleep(0.05)
+    while not asked:
+        await asyncio.sleep(0)
     given_up.cancel()
     with pytest.raises(asyncio.CancelledError):
         await given_up
