@@ -43,11 +43,12 @@ class DesktopSandbox(Sandbox):
         self._calls = Calls()
 
     async def start(self) -> None:
-        """Bring up a desktop, for the first task that is content with its size.
+        """Bring up a desktop of the size last asked for, for the first task that is content with it.
 
         Raises:
             SandboxDied, SandboxTimeout: it did not come up.
         """
+        self._screen = replace(self._screen, size_px=self._stock.size_px or self._screen.size_px)
         async with self._calls.call("start", self._settings.reset_deadline_s):
             self._session = await self._stock.take(self._screen.size_px)
             self._untouched = True

@@ -61,6 +61,11 @@ class Stock:
             self._out.discard(session)
 
     @property
+    def size_px(self) -> tuple[int, int] | None:
+        """The size last asked for; None before the first time."""
+        return self._size_px
+
+    @property
     def ready(self) -> tuple[Session, ...]:
         """What waits to be taken."""
         return tuple(self._ready)

@@ -17,6 +17,7 @@ import pytest
 
 from deskhand_sandbox.backends.action_checks import MAX_SCROLL_PX
 from deskhand_sandbox.backends.desktop import DesktopBackend, DesktopSandbox, create, session
+from deskhand_sandbox.backends.desktop.settings import screen_settings
 from deskhand_sandbox.backends.desktop.stock import Stock
 from deskhand_sandbox.base import Capability, Sandbox
 from deskhand_sandbox.conformance import check_backend
@@ -69,9 +70,18 @@ async def shell(sandbox: DesktopSandbox, command: str) -> str:
 
 async def until(sandbox: Sandbox, command: str) -> None:
     """Until a shell command succeeds: programs take their time to start and to read."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while await sandbox.evaluate(command) is False:
             await asyncio.sleep(0.05)
+
+
+async def tree_with(sandbox: DesktopSandbox, *words: str) -> str:
+    """What is on the windows, once it holds these: programs tell of themselves some time after they show."""
+    async with asyncio.timeout(120):
+        while True:
+            tree = (await sandbox.observe(text_tree=True)).text_tree or ""
+            if all(word in tree for word in words):
+                return tree
 
 
 async def test_a_desktop_conforms(backend: DesktopBackend, desk: Desk) -> None:
@@ -163,21 +173,16 @@ pyautogui.press('enter')
 
 async def test_what_is_on_the_windows_is_told_as_text(sandbox: DesktopSandbox, desk: Desk) -> None:
     editor: list[JsonValue] = ["mousepad", "letter.txt"]
-    await sandbox.reset(desk(applications=[editor], prepare="echo grüße > letter.txt", ready_deadline_s=60))
-    seen = await sandbox.observe(text_tree=True)
-    tree = seen.text_tree or ""
-    assert 'application "mousepad"' in tree
-    assert 'value="grüße' in tree
+    await sandbox.reset(desk(applications=[editor], prepare="echo grüße > letter.txt", ready_deadline_s=120))
+    tree = await tree_with(sandbox, 'application "mousepad"', 'value="grüße', 'menu "File"')
     found = re.search(r'menu "File" \((\d+), (\d+)\)', tree)
     assert found is not None
     await sandbox.act(Click(x=int(found[1]), y=int(found[2])))
-    opened = (await sandbox.observe(text_tree=True)).text_tree or ""
-    assert 'menu item "Save"' in opened
-    assert seen.text_tree != opened
+    assert await tree_with(sandbox, 'menu item "Save"') != tree
     assert (await sandbox.observe()).text_tree is None
-    capped = desk(applications=[editor], text_tree_nodes=3, ready_deadline_s=60)
+    capped = desk(applications=[editor], text_tree_nodes=3, ready_deadline_s=120)
     await sandbox.reset(capped)
-    few = ((await sandbox.observe(text_tree=True)).text_tree or "").splitlines()
+    few = (await tree_with(sandbox, "[the rest is left out]")).splitlines()
     assert len(few) == 4
     assert few[-1] == "[the rest is left out]"
 
@@ -186,7 +191,7 @@ async def test_a_program_that_does_not_answer_is_told_of_and_holds_no_tree_up(
     sandbox: DesktopSandbox, desk: Desk
 ) -> None:
     programs: list[JsonValue] = [["mousepad"], ["mousepad", "--disable-server", "other.txt"]]
-    await sandbox.reset(desk(applications=programs, ready_deadline_s=60, text_tree_deadline_ms=30_000))
+    await sandbox.reset(desk(applications=programs, ready_deadline_s=120, text_tree_deadline_ms=60_000))
     assert LEFT_OUT not in ((await sandbox.observe(text_tree=True)).text_tree or "")
     assert await sandbox.evaluate("pkill -STOP -o mousepad")
     tree = (await sandbox.observe(text_tree=True)).text_tree or ""
@@ -220,7 +225,7 @@ async def test_a_tree_nobody_can_tell_of_is_no_empty_one(
 async def test_terminal_and_screen_are_one_machine(sandbox: DesktopSandbox, desk: Desk) -> None:
     start = await sandbox.reset(desk(applications=[]))
     await shell(sandbox, "xterm -title second -geometry 40x5+50+50 & echo started")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while (await sandbox.observe()).screenshot.digest == start.observation.screenshot.digest:
             await asyncio.sleep(0.05)
     assert "xterm -title second" in await shell(sandbox, "ps ax")
@@ -278,8 +283,8 @@ async def test_a_task_prepares_its_files_from_the_seed(sandbox: DesktopSandbox, 
 
 
 async def test_what_a_script_leaves_running_is_not_waited_for(sandbox: DesktopSandbox, desk: Desk) -> None:
-    talks = "(while sleep 0.1; do echo on >> said; seq 1000; done) &"
-    await sandbox.reset(desk(applications=[], prepare=f"{talks} echo ready > note", ready_deadline_s=15))
+    talks = "(while sleep 0.02; do echo on >> said; seq 1000; done) &"
+    await sandbox.reset(desk(applications=[], prepare=f"{talks} echo ready > note", ready_deadline_s=120))
     assert await sandbox.evaluate("sleep 600 & cat note") == "ready"
     # its output is read on: it would stand still once the pipe is full
     await until(sandbox, "test $(wc -l < said) -gt 30")
@@ -321,11 +326,9 @@ async def test_a_pipe_in_the_place_of_a_file_hangs_the_command_alone(
         ({"aplications": []}, "did you mean applications"),
     ],
 )
-async def test_wrong_settings_are_refused(
-    sandbox: DesktopSandbox, desk: Desk, settings: dict[str, object], said: str
-) -> None:
+async def test_wrong_settings_are_refused(desk: Desk, settings: dict[str, object], said: str) -> None:
     with pytest.raises(InvalidTask, match=said):
-        await sandbox.reset(desk(**settings))
+        screen_settings(desk(**settings))
 
 
 async def test_what_a_desktop_lacks_is_said(sandbox: DesktopSandbox, desk: Desk) -> None:
@@ -352,7 +355,7 @@ async def test_a_dead_screen_is_noticed_and_leaves_nothing(desk: Desk, tmp_path:
     assert not sandbox.alive()
     await sandbox.close()
     assert not folder.exists()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while any(str(folder) in line for line in command_lines()):
             await asyncio.sleep(0.02)
 
@@ -372,9 +375,9 @@ async def test_nothing_is_left_of_a_reset_that_is_cut_short(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     sandbox = await create(spares=0).create()
-    task = desk(prepare="touch here; sleep 60", ready_deadline_s=60)
+    task = desk(prepare="touch here; sleep 600", ready_deadline_s=600)
     resetting = asyncio.create_task(sandbox.reset(task))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not list(tmp_path.glob("*/home/here")):
             await asyncio.sleep(0.01)
     await sandbox.close()
@@ -447,19 +450,30 @@ async def test_the_next_desktop_waits_ready(backend: DesktopBackend, desk: Desk)
         await settled(stock)
         for session in stock.ready:
             os.kill(session.pid, signal.SIGKILL)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 while not session.ended:
                     await asyncio.sleep(0.01)
         alive = await stock.take(size_px)
         await alive.ask("ping")
         await alive.close()
         larger = await stock.take((400, 300))
-        told, _ = await larger.ask("look", deadline_ms=500, still_ms=20, format="png", quality=80)
+        told, _ = await larger.ask("look", deadline_ms=60_000, still_ms=20, format="png", quality=80)
         assert told["settled"] is True
         await larger.close()
     finally:
         await stock.close()
     assert stock.ready == ()
+
+
+async def test_a_new_desktop_is_of_the_size_last_asked_for(backend: DesktopBackend, desk: Desk) -> None:
+    small = desk(applications=[], size_px=[320, 240])
+    async with await backend.create() as before:
+        await before.reset(small)
+    async with await backend.create() as sandbox:
+        ready = sandbox._session
+        assert (await sandbox.reset(small)).observation.size_px == (320, 240)
+        assert sandbox.session is ready
+        assert (await sandbox.reset(desk(applications=[]))).observation.size_px == (640, 420)
 
 
 async def test_a_far_scroll_leaves_the_desktop_at_work(sandbox: DesktopSandbox, desk: Desk) -> None:
@@ -491,7 +505,7 @@ async def test_what_nobody_waits_for_any_more_fails_in_silence() -> None:
 
 async def settled(stock: Stock) -> None:
     """Wait until the stock makes nothing."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while stock.busy:
             await asyncio.sleep(0.01)
 
@@ -508,6 +522,6 @@ async def test_a_desktop_is_lent_like_any_other(desk: Desk, tmp_path: Path) -> N
         (journal,) = tmp_path.glob("manager-*.json")
         scratch = json.loads(journal.read_text())["scratch"]
         assert any(scratch in line for line in command_lines())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while any(scratch in line for line in command_lines()):
             await asyncio.sleep(0.02)
