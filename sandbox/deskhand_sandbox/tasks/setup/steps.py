@@ -177,7 +177,7 @@ async def _close(context: SetupContext, parameters: Parameters) -> None:
 
 async def _open(context: SetupContext, parameters: Parameters) -> None:
     guest = context.guest
-    before = len(await windows.titles(guest))
+    before = await windows.marks(guest)
     await guest.launch(programs.opening(str(parameters["path"])))
     await windows.wait_for_another(guest, before)
 

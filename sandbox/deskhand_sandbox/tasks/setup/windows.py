@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from deskhand_sandbox.errors import BackendMissing, InfrastructureError
 from deskhand_sandbox.tasks.guest import Guest
@@ -15,6 +16,18 @@ ALSO_CALLED = {"Google Chrome": "Chromium"}
 
 _WAIT = """for i in $(seq %d); do
   id=$(%s) && [ -n "$id" ] && { wmctrl -i %s "$id"; exit 0; }
+  sleep 0.05
+done
+exit 9
+"""
+_MARKS = "set -o pipefail; wmctrl -lp | awk '{ print $1 \"/\" $3 }'"
+_ANOTHER = """known=%s
+for i in $(seq %d); do
+  still=' '
+  for mark in $(%s); do
+    case "$known" in *" $mark "*) still="$still$mark ";; *) exit 0;; esac
+  done
+  known=$still
   sleep 0.05
 done
 exit 9
@@ -32,6 +45,17 @@ async def titles(guest: Guest) -> list[str]:
     return ["".join(line.split(None, 3)[3:]) for line in ran.out.splitlines()]
 
 
+async def marks(guest: Guest) -> list[str]:
+    """What tells the windows apart that are there: a number alone may be given again to another program's.
+
+    Raises:
+        BackendMissing: the guest has no wmctrl.
+    """
+    ran = await guest.run(_MARKS)
+    _there(ran.code)
+    return ran.out.split()
+
+
 async def activate(guest: Guest, name: str, *, strict: bool, by_class: bool, wait_s: float = WAIT_S) -> bool:
     """Bring a window to the front once it is there; False where it did not appear."""
     return await _act(guest, "-a", name, strict, by_class, wait_s)
@@ -42,16 +66,16 @@ async def close(guest: Guest, name: str, *, strict: bool, by_class: bool, wait_s
     return await _act(guest, "-c", name, strict, by_class, wait_s)
 
 
-async def wait_for_another(guest: Guest, before: int, wait_s: float = WAIT_S) -> None:
-    """Wait until there are more windows than before.
+async def wait_for_another(guest: Guest, before: Sequence[str], wait_s: float = WAIT_S) -> None:
+    """Wait until there is a window that was not among those before, of which some may go meanwhile.
+
+    Args:
+        before: their `marks`.
 
     Raises:
         InfrastructureError: none appeared.
     """
-    loop = (
-        f"for i in $(seq {int(wait_s / 0.05)}); do "
-        f'[ "$(wmctrl -l | wc -l)" -gt {before} ] && exit 0; sleep 0.05; done; exit 9'
-    )
+    loop = _ANOTHER % (shlex.quote(f" {' '.join(before)} "), int(wait_s / 0.05), _MARKS)
     if (await guest.run(loop, timeout_s=wait_s + 30)).code:
         raise InfrastructureError(f"no window appeared in {wait_s:g} s")
 
