@@ -1,6 +1,7 @@
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from typing import Protocol
 from urllib.parse import quote
@@ -100,6 +101,21 @@ def site(serve) -> Iterator[str]:
         Pages.stop.set()
 
 
+PATIENT: dict[str, JsonValue] = {"settle_deadline_ms": 15_000, "text_tree_deadline_ms": 30_000}
+"""Longer waits than usual for a still screen: machines are busy."""
+
+
+@pytest.fixture(scope="session")
+def patient() -> Callable[[Task], Task]:
+    """A task of the catalogue, waiting longer than usual for a still screen."""
+
+    def wait(task: Task) -> Task:
+        settings = {**task.environment.settings, **PATIENT}
+        return replace(task, environment=replace(task.environment, settings=settings))
+
+    return wait
+
+
 class MakeTask(Protocol):
     """A task from HTML or from an address, with more settings."""
 
@@ -108,15 +124,10 @@ class MakeTask(Protocol):
 
 @pytest.fixture
 def visit() -> MakeTask:
-    """Makes tasks that open an address, and wait longer than usual for a still screen: machines are busy."""
+    """Makes tasks that open an address, and wait longer than usual for a still screen."""
 
     def make(start: str, /, **settings: JsonValue) -> Task:
-        patient: dict[str, JsonValue] = {
-            "viewport_px": [200, 160],
-            "settle_deadline_ms": 15_000,
-            "text_tree_deadline_ms": 30_000,
-        }
-        every = {"url": start, **patient, **settings}
+        every = {"url": start, "viewport_px": [200, 160], **PATIENT, **settings}
         return Task(
             id="browser/test",
             environment=EnvironmentSpec(kind="browser", settings=every),

@@ -26,7 +26,7 @@ from deskhand_sandbox.errors import (
     SandboxTimeout,
 )
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import Click, Navigate, Observation, Press, Start, Tab, TypeText, Wait
+from deskhand_sandbox.types import Click, Navigate, Observation, Press, Start, Tab, Task, TypeText, Wait
 
 pytestmark = pytest.mark.browser
 
@@ -236,11 +236,11 @@ async def test_a_killed_browser_ends_every_call_quickly() -> None:
     assert await gone(newer.profile)
 
 
-async def test_a_crashed_page_takes_its_sandbox_and_no_other() -> None:
+async def test_a_crashed_page_takes_its_sandbox_and_no_other(patient: Callable[[Task], Task]) -> None:
     backend = create()
     crashing, other = await backend.create(), await backend.create()
     for sandbox in (crashing, other):
-        await sandbox.reset(make_task("miniwob/click-test", 1))
+        await sandbox.reset(patient(make_task("miniwob/click-test", 1)))
     pending = asyncio.create_task(crashing.evaluate("new Promise(() => {})"))
     await asyncio.sleep(0.1)
     crash = crashing.front.session.send("Page.crash")

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 
 import pytest
@@ -12,7 +12,7 @@ from deskhand_sandbox.base import Backend, Sandbox
 from deskhand_sandbox.errors import SandboxDied
 from deskhand_sandbox.manager import PoolSettings, SandboxManager
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import Click, JsonValue
+from deskhand_sandbox.types import Click, JsonValue, Task
 
 pytestmark = pytest.mark.browser
 
@@ -26,7 +26,8 @@ async def dies(sandbox: Sandbox, pid: int) -> None:
 
 
 @pytest.mark.parametrize("isolation", ["shared", "process"])
-async def test_a_crashed_browser_is_replaced(isolation: str) -> None:
+async def test_a_crashed_browser_is_replaced(isolation: str, patient: Callable[[Task], Task]) -> None:
+    task = patient(TASK)
     backends: list[BrowserBackend] = []
 
     def make(kind: str, settings: Mapping[str, JsonValue]) -> Backend:
@@ -37,11 +38,11 @@ async def test_a_crashed_browser_is_replaced(isolation: str) -> None:
     async with SandboxManager({"browser": pool}, make_backend=make) as manager, AsyncExitStack() as stack:
         alone = isolation == "process"
         async with manager.lease("browser", owner="unlucky") as one:
-            await one.reset(TASK)
+            await one.reset(task)
             pid = next(iter(backends[0]._own)).pid if alone else backends[0].pid
             assert pid is not None
             neighbour = await stack.enter_async_context(manager.lease("browser", owner="neighbour"))
-            await neighbour.reset(TASK)
+            await neighbour.reset(task)
             os.kill(pid, signal.SIGKILL)
             await dies(one, pid)
         if alone:
@@ -49,6 +50,6 @@ async def test_a_crashed_browser_is_replaced(isolation: str) -> None:
         else:
             await dies(neighbour, pid)
         async with manager.lease("browser", owner="next") as fresh:
-            assert (await fresh.reset(TASK)).instruction == "Click the button."
+            assert (await fresh.reset(task)).instruction == "Click the button."
             assert (await fresh.act(Click(x=80, y=120))).settled
         assert len(backends) == (1 if alone else 2)

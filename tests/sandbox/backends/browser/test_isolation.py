@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from deskhand_sandbox.errors import InvalidTask, SandboxDied
 from deskhand_sandbox.isolation import Confinement, Limits
 from deskhand_sandbox.isolation.limits import ControlGroup
 from deskhand_sandbox.tasks import make_task
-from deskhand_sandbox.types import Click, Navigate, ReadFile
+from deskhand_sandbox.types import Click, Navigate, ReadFile, Task, Wait
 
 pytestmark = pytest.mark.browser
 
@@ -38,11 +39,14 @@ async def test_it_does_all_that_a_shared_one_does() -> None:
         await backend.close()
 
 
-async def test_a_browser_that_dies_takes_its_own_sandbox_alone(visit, site: str) -> None:
+async def test_a_browser_that_dies_takes_its_own_sandbox_alone(
+    visit, site: str, patient: Callable[[Task], Task]
+) -> None:
+    task = patient(TASK)
     backend = create(isolation="process")
     try:
         one, two = await asyncio.gather(backend.create(), backend.create())
-        starts = await asyncio.gather(one.reset(TASK), two.reset(TASK))
+        starts = await asyncio.gather(one.reset(task), two.reset(task))
         assert starts[0].observation.screenshot == starts[1].observation.screenshot
         chromiums = [each._chromium for each in (one, two)]
         assert chromiums[0].pid != chromiums[1].pid
@@ -53,7 +57,9 @@ async def test_a_browser_that_dies_takes_its_own_sandbox_alone(visit, site: str)
         assert not one.alive() and two.alive() and backend.alive()
         assert (await two.act(Click(x=80, y=120))).settled
         await two.reset(visit(f"{site}/"))
-        assert (await two.act(Navigate(url=f"{site}/file/a.txt/3"))).output is not None
+        seen = await two.act(Navigate(url=f"{site}/file/a.txt/3"))
+        while seen.output is None:  # it may begin only after the page has settled
+            seen = await two.act(Wait(seconds=0.05))
         assert (await two.act(ReadFile(path="downloads/a.txt"))).output == "xxx"
         await one.close()
         await two.close()
@@ -81,14 +87,15 @@ async def test_it_sees_none_of_the_machine_s_files(tmp_path: Path) -> None:
 @pytest.mark.skipif(not groups_can_be_made(), reason="this process may not make control groups")
 @pytest.mark.parametrize("apart", [True, False])
 async def test_a_page_that_takes_too_much_memory_takes_its_own_sandbox_alone(
-    monkeypatch: pytest.MonkeyPatch, *, apart: bool
+    monkeypatch: pytest.MonkeyPatch, patient: Callable[[Task], Task], *, apart: bool
 ) -> None:
+    task = patient(TASK)
     if not apart:
         monkeypatch.setattr(Confinement, "available", lambda: False)
     backend = create(isolation="process", memory_mb=512)
     try:
         one, two = await asyncio.gather(backend.create(), backend.create())
-        await asyncio.gather(one.reset(TASK), two.reset(TASK))
+        await asyncio.gather(one.reset(task), two.reset(task))
         groups = [each._chromium.group for each in (one, two)]
         folders = [folder for group in groups if group is not None for folder in group.folders]
         assert len(folders) == len({*folders}) and all(folder.exists() for folder in folders)
