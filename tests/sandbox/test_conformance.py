@@ -14,7 +14,9 @@ async def test_the_fake_sandbox_conforms() -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("task", ["miniwob/login-user", "miniwob/choose-date"])
+@pytest.mark.parametrize(
+    "task", ["miniwob/login-user", pytest.param("miniwob/choose-date", marks=pytest.mark.slow)]
+)
 async def test_the_browser_sandbox_conforms(task: str) -> None:
     backend = create_backend("browser")
     try:
