@@ -514,7 +514,7 @@ async def test_a_desktop_is_lent_like_any_other(desk: Desk, tmp_path: Path) -> N
     settings = HostSettings(kinds={"desktop": PoolSettings(max_sandboxes=1)}, state_folder=tmp_path)
     async with start_host(settings) as host, SandboxClient(host.url, host.token) as source:
         for said in ("first", "second"):
-            async with source.lease("desktop", owner="test", wait_s=30) as sandbox:
+            async with source.lease("desktop", owner="test", wait_s=300) as sandbox:
                 await sandbox.reset(desk())
                 assert (await sandbox.act(Run(command="ls"))).output == ""
                 await sandbox.act(TypeText(text=f"echo {said} > note; sync\n"))
