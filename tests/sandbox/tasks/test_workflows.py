@@ -47,10 +47,10 @@ async def work(task: Task, sandbox: Sandbox, turns: int) -> None:
 @pytest.mark.parametrize("task_id", PROVEN)
 async def test_the_oracle_wins_in_several_turns(play: Play, task_id: str) -> None:
     for split in (Split.TRAIN, Split.TEST):
-        for seed in seeds(task_id, split, 2):
-            outcome, rewards, turns = await play(task_id, seed)
-            assert (outcome.success, rewards) == (True, pytest.approx(1.0)), seed
-            assert 2 <= turns <= 6
+        (seed,) = seeds(task_id, split, 1)
+        outcome, rewards, turns = await play(task_id, seed)
+        assert (outcome.success, rewards) == (True, pytest.approx(1.0)), seed
+        assert 2 <= turns <= 6
 
 
 @pytest.mark.slow

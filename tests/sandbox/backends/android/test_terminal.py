@@ -22,7 +22,8 @@ Until = Callable[..., Awaitable[None]]
 
 
 async def output(sandbox: AndroidSandbox, command: str, timeout_s: float = 60.0) -> str:
-    return (await sandbox.act(Run(command=command, timeout_s=timeout_s))).output or ""
+    """What a command prints, without a picture of the screen, which takes the longest."""
+    return await sandbox._hand.terminal.perform(Run(command=command, timeout_s=timeout_s))
 
 
 def shell_of(sandbox: AndroidSandbox) -> Shell:
@@ -32,7 +33,7 @@ def shell_of(sandbox: AndroidSandbox) -> Shell:
 
 
 async def shows(shell: Shell, text: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while text not in shell.screen.text():
             await asyncio.sleep(0.01)
 
@@ -74,12 +75,12 @@ async def test_programs_of_the_whole_screen_are_used_by_keys(sandbox: AndroidSan
     shell.type(b"G")
     await shows(shell, "line 499")
     shell.resize(60, 10)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not shell.screen.lines()[9].startswith(":"):  # less has drawn anew
             await asyncio.sleep(0.01)
     assert len(shell.screen.lines()) == 10
     shell.type(b"q")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while shell.busy:
             await asyncio.sleep(0.01)
     assert await output(sandbox, "stty size") == "10 60"
@@ -102,8 +103,11 @@ async def test_a_command_at_its_deadline_is_stopped(
     sandbox: AndroidSandbox, phone: Phone, until: Until, command: str
 ) -> None:
     await sandbox.reset(phone())
-    said = await output(sandbox, f"echo begun; {command}", timeout_s=0.5)
-    assert said == "begun\n[stopped: still running after 0.5 s]"
+    for deadline_s in (0.5, 5.0, 50.0):  # the busier the machine, the later it begins
+        said = await output(sandbox, f"echo begun; {command}", timeout_s=deadline_s)
+        if said.startswith("begun"):
+            break
+    assert said == f"begun\n[stopped: still running after {deadline_s:g} s]"
     await until(False, "73101")
     assert await output(sandbox, "echo after; pwd") == "after\n/data/local/tmp/deskhand"
 
@@ -119,7 +123,7 @@ async def test_a_shell_that_exits_is_replaced_and_files_stay(sandbox: AndroidSan
 async def test_nothing_of_it_outlives_the_task(sandbox: AndroidSandbox, phone: Phone, until: Until) -> None:
     await sandbox.reset(phone())
     await output(sandbox, "nohup sleep 73102 >/dev/null 2>&1 & (setsid sleep 73103 &)")
-    cut = asyncio.create_task(output(sandbox, "sleep 73104"))
+    cut = asyncio.create_task(sandbox.act(Run(command="sleep 73104", timeout_s=600)))
     await until(True, "73102", "73103", "73104")
     cut.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -148,12 +152,12 @@ async def test_a_restored_state_and_a_copy_have_terminals_of_their_own(
 
 async def in_the_middle(sandbox: AndroidSandbox, until: Until, end: Callable[[], object], word: str) -> None:
     """A device that goes while a command runs is told of at once, and leaves nothing."""
-    running_one = asyncio.create_task(output(sandbox, f"sleep {word}", timeout_s=600))
+    running_one = asyncio.create_task(sandbox.act(Run(command=f"sleep {word}", timeout_s=600)))
     await until(True, word)
     ended = end()
     if asyncio.iscoroutine(ended):
         await ended
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         with pytest.raises(SandboxDied):
             await running_one
     assert not sandbox.alive()
