@@ -19,8 +19,10 @@ async def backend() -> AsyncIterator[BrowserBackend]:
     await backend.close()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox(backend: BrowserBackend) -> AsyncIterator[BrowserSandbox]:
+    """One for a module's tests, each of which begins with a reset: a page of the same site needs no new
+    context."""
     async with await backend.create() as sandbox:
         assert isinstance(sandbox, BrowserSandbox)
         yield sandbox
