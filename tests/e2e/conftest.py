@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 import shutil
-import signal
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from served_platform import Platform, Signed
+from served_platform import PATIENCE_MS, Platform, Signed
 
 from deskhand_platform.accounts.access import Role
 from deskhand_platform.client import Deskhand
@@ -28,19 +28,28 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     assert (STATIC / "index.html").exists(), "the page is not built: run make setup"
     made = Platform(tmp_path_factory.mktemp("home"))
     yield made
-    made.process.send_signal(signal.SIGTERM)
-    made.process.wait(60)
+    made.stop()
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Whatever is done in a page of its waits as long for what is to come as an `expect`."""
     binary = shutil.which("chromium-headless-shell")
     assert binary is not None, "no Chromium: run make setup"
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
             executable_path=binary, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
         )
-        yield launched
+        make = launched.new_context
+
+        def patient(**options: Any) -> BrowserContext:
+            made = make(**options)
+            made.set_default_timeout(PATIENCE_MS)
+            return made
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(launched, "new_context", patient)
+            yield launched
         launched.close()
 
 

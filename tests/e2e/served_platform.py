@@ -6,11 +6,13 @@ import asyncio
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -67,7 +69,7 @@ if phase is None:  # asked for by itself, and not by a round
     from deskhand_trainer.run import main
 
     sys.exit(main([str(folder)]))
-os.environ["COUNTING_STEPS"] = "4000" if phase == "ppo" else "2"
+os.environ["COUNTING_STEPS"] = "90000" if phase == "ppo" else "2"
 os.environ["COUNTING_STEP_S"] = "0.05" if phase == "ppo" else "0.01"
 sys.exit(counting_run.main(folder))
 """
@@ -115,6 +117,10 @@ class Platform:
         self.process.wait()
         raise AssertionError((self.home / "serve.log").read_text())
 
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(PATIENCE_MS / 1000)
+
     def get(self, path: str) -> Any:
         return self.send("GET", path)
 
@@ -153,7 +159,6 @@ class Signed:
         self.complaints: list[str] = []
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.set_default_timeout(PATIENCE_MS)
 
     def _heard(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
@@ -162,6 +167,16 @@ class Signed:
     def open(self, path: str) -> Page:
         self.page.goto(f"{self.url}{path}")
         return self.page
+
+
+@contextmanager
+def unhurried(page: Page) -> Generator[None]:
+    """No timer of a page runs out meanwhile, however slow what is done there.
+
+    Its clock was installed before it was opened."""
+    page.clock.pause_at(page.evaluate("() => Date.now() + 60_000"))
+    yield
+    page.clock.resume()
 
 
 def in_a_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from served_platform import SCREENS, Platform, in_a_thread, record
+from test_people import until
 
 from deskhand_flywheel.review_rules import read_review_rules
 from deskhand_flywheel.types import EventKind, SelectionRule, StepScore
@@ -66,15 +67,17 @@ def pages(platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> dict[
     over = platform.post("/v1/rounds", {"preset": "smoke", "overrides": {"ppo": {"iterations": 3}}})["id"]
     platform.post(f"/v1/rounds/{over}/cancel", {})
     measured = {"policy_id": None, "tasks": ["fake/press-button"], "episodes": 2, "modes": ["sampled"]}
-    platform.post("/v1/evaluations", {**measured, "split": "test"})
+    evaluation = platform.post("/v1/evaluations", {**measured, "split": "test"})["id"]
+    platform.post(f"/v1/evaluations/{evaluation}/cancel", {})
+    until(lambda: platform.get(f"/v1/evaluations/{evaluation}")["state"] == "cancelled")
+    figures = {"episodes": 2, "success_sampled": 0.5, "success_sampled_low": 0.1, "success_sampled_high": 0.9}
+    result = json.dumps({"policy_out": None, "metrics": figures, "seconds": 1.0})
+    (platform.home / "runs" / evaluation / "result.json").write_text(result)  # measured after all
     reviewed = {"name": "scripted", "review_s": 600}
     platform.post("/v1/tasks", {"task_id": "fake/press-in-order", "seed": 6, "policy": reviewed})
     for seed in (1, 2):
         platform.post("/v1/tasks", {"task_id": "fake/press-button", "seed": seed})
-    deadline = time.monotonic() + 60
-    while not platform.get("/v1/proposals")["items"] or not platform.get("/v1/sandboxes")["items"]:
-        assert time.monotonic() < deadline, "no proposal came"
-        time.sleep(0.1)
+    until(lambda: platform.get("/v1/proposals")["items"] and platform.get("/v1/sandboxes")["items"])
     sandbox = platform.get("/v1/sandboxes")["items"][0]["id"]
     return {
         "overview": "/",

@@ -82,7 +82,7 @@ def shown_once(page: Page) -> str:
 
 def status(platform: Platform, token: str, path: str = "/v1/info") -> int:
     headers = {"Authorization": f"Bearer {token}"}
-    return httpx.get(f"{platform.url}{path}", headers=headers, trust_env=False).status_code
+    return httpx.get(f"{platform.url}{path}", headers=headers, trust_env=False, timeout=60).status_code
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import signal
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -45,8 +44,7 @@ def model() -> Iterator[str]:
 def platform(tmp_path_factory: pytest.TempPathFactory, model: str) -> Iterator[Platform]:
     made = Platform(tmp_path_factory.mktemp("home"), kinds=["browser"], endpoints=[model])
     yield made
-    made.process.send_signal(signal.SIGTERM)
-    made.process.wait(60)
+    made.stop()
 
 
 @pytest.mark.slow
@@ -55,11 +53,11 @@ def test_a_browser_task_is_submitted_watched_and_replayed(
 ) -> None:
     page = researcher.open(f"/tasks?task={TASK}")
     screen = page.get_by_role("img", name=f"First screen of {TASK}, seed 0")
-    expect(screen).to_be_visible(timeout=90_000)
+    expect(screen).to_be_visible()
     page.get_by_label("Seed").fill("5")
     page.get_by_role("button", name="Submit").click()
     queue = page.get_by_role("table", name="Queue").get_by_role("row")
-    expect(queue.filter(has_text=TASK)).to_contain_text("success", timeout=90_000)
+    expect(queue.filter(has_text=TASK)).to_contain_text("success")
 
     page.get_by_label("Policy").select_option("openai")
     page.get_by_label("Model").fill("waits")
@@ -68,7 +66,7 @@ def test_a_browser_task_is_submitted_watched_and_replayed(
     page.get_by_role("button", name="Submit").click()
     page.get_by_role("link", name="Live", exact=True).first.click()
     card = page.get_by_role("list", name="Sandboxes").get_by_role("listitem").first
-    card.get_by_role("link", name=TASK).click(timeout=90_000)
+    card.get_by_role("link", name=TASK).click()
     expect(page.get_by_text(re.compile("^browser · "))).to_be_visible()
     page.wait_for_function(ALIVE)
     [task] = [one for one in platform.get("/v1/tasks")["items"] if one["seed"] == 6]

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from playwright.sync_api import Page, Route, expect
-from served_platform import Platform, record
+from served_platform import Platform, begin, in_a_thread, plain, record, write_end, write_steps
 
 pytestmark = pytest.mark.browser
 ON_FIRE = {"error": {"type": "internal", "message": "the store is on fire", "suggestions": []}}
@@ -30,8 +30,13 @@ def refuse(route: Route) -> None:
 
 
 def test_who_reads_far_down_a_list_finds_that_place_again(platform: Platform, page: Page) -> None:
-    for number in range(60):
-        record(platform, steps=1, instruction=f"the {number}th")
+    async def write() -> None:
+        async with await platform.store() as store:
+            for number in range(60):
+                begun = await begin(store, f"the {number}th")
+                await write_end(store, await write_steps(store, [plain(0)], begun))
+
+    in_a_thread(write)
     page.goto("/trajectories")
     table = page.get_by_role("table", name="Trajectories")
     expect(table.get_by_text("the 59th")).to_be_visible()
@@ -162,8 +167,9 @@ def test_a_list_outlives_a_poll_that_failed(platform: Platform, page: Page) -> N
     page.get_by_role("button", name="Delete schedule").click()
     page.route(re.compile("/v1/schedules$"), refuse)
     for _ in range(2):  # by the second it is drawn what came of the first
+        page.wait_for_timeout(1100)  # what was had within a second is not asked for again
         with page.expect_response(lambda response: response.status == 500):
-            pass
+            page.evaluate("window.dispatchEvent(new Event('visibilitychange'))")
     expect(page.get_by_role("alertdialog")).to_be_visible()
 
 

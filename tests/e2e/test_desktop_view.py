@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
-import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
@@ -13,8 +12,8 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from served_platform import SCREENS, Platform, Signed
-from test_people import begun, steered, until
+from served_platform import SCREENS, Platform, Signed, unhurried
+from test_people import begun, steered, stop, until
 from waiting_model import waiting_model
 
 from deskhand_platform import host_address
@@ -44,9 +43,10 @@ DRAWN = """() => {
   const { width, height } = canvas;
   const copy = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
   copy.drawImage(canvas, 0, 0);
-  const { data } = copy.getImageData(0, 0, width, height);
-  return new Set(new Uint32Array(data.buffer)).size > 2;
+  const pixels = new Uint32Array(copy.getImageData(0, 0, width, height).data.buffer);
+  return new Set(pixels).size > 2 && pixels.every((pixel) => pixel >>> 24 === 255);
 }"""
+"""All of it has been painted: what has not lets the page behind be seen."""
 PIXELS = "() => document.querySelector('[role=img] canvas').toDataURL()"
 CHANGED = "(before) => document.querySelector('[role=img] canvas').toDataURL() !== before"
 
@@ -67,8 +67,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory, model: str) -> Iterator[P
         pytest.skip(str(missing))
     made = Platform(tmp_path_factory.mktemp("home"), kinds=["desktop", "fake"], endpoints=[model])
     yield made
-    made.process.send_signal(signal.SIGTERM)
-    made.process.wait(60)
+    made.stop()
 
 
 @pytest.fixture
@@ -79,8 +78,7 @@ def live(platform: Platform, model: str) -> Iterator[dict[str, Any]]:
     task = begun(platform, {"task": DESK, "policy": policy})
     [lease] = [one for one in platform.get("/v1/sandboxes")["items"] if one["task"] == task["id"]]
     yield task | {"lease": lease["id"]}
-    if platform.get(f"/v1/tasks/{task['id']}")["state"] == "running":
-        platform.send("DELETE", f"/v1/tasks/{task['id']}")
+    stop(platform, task["id"])
 
 
 @pytest.fixture
@@ -132,6 +130,7 @@ def test_a_desktop_is_shown_by_novnc_and_what_is_done_over_it_is_recorded(
     platform: Platform, signed: Signed, live: dict[str, Any]
 ) -> None:
     page = signed.page
+    page.clock.install()
     screen = open_desktop(page, signed.url, live["lease"])
     expect(page.get_by_alt_text("The screen, live")).to_have_count(0)  # pictures are not asked for as well
     before = page.evaluate(PIXELS)
@@ -141,9 +140,10 @@ def test_a_desktop_is_shown_by_novnc_and_what_is_done_over_it_is_recorded(
     surface = page.get_by_role("application")
     assert surface.bounding_box() == screen.bounding_box()
     assert page.evaluate(PIXELS) == before
-    surface.click(position={"x": 150, "y": 120})
-    page.keyboard.type("seen")
-    page.keyboard.press("Enter")
+    with unhurried(page):  # or slow keys were several texts
+        surface.click(position={"x": 150, "y": 120})
+        page.keyboard.type("seen")
+        page.keyboard.press("Enter")
     did = page.get_by_role("list", name="What you did").get_by_role("listitem")
     expect(did).to_have_count(3)
     page.get_by_role("button", name="Hand back").click()  # at once: nothing of it is lost
@@ -178,7 +178,7 @@ def test_pictures_stand_in_where_novnc_cannot_connect(
     page.goto(f"{signed.url}/sandboxes/{live['lease']}")
     expect(page.get_by_alt_text("The screen, live")).to_be_visible()
     page.wait_for_function(
-        "() => document.querySelector('img[alt=\"The screen, live\"]').naturalWidth === 640"
+        "() => document.querySelector('img[alt=\"The screen, live\"]')?.naturalWidth === 640"
     )
     expect(page.locator("[role=img] canvas")).to_have_count(0)
     page.get_by_role("button", name="Take over").click()

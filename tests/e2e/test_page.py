@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Route, expect
-from served_platform import MARKUP, Platform, Signed, grow, record
+from served_platform import MARKUP, Platform, Signed, grow, record, unhurried
 
 from deskhand_agent.types import Decision
 from deskhand_flywheel.types import EventKind
@@ -73,6 +73,7 @@ def test_a_slow_click_submits_the_task_just_typed(signed: Signed) -> None:
 
 
 def test_a_submitted_task_can_be_followed_into_its_replay(platform: Platform, signed: Signed) -> None:
+    signed.page.clock.install()
     page = signed.open("/tasks")
     page.get_by_label("Search tasks").fill("in-order")
     page.get_by_role("button", name="fake/press-in-order").click()
@@ -109,8 +110,9 @@ def test_a_submitted_task_can_be_followed_into_its_replay(platform: Platform, si
     expect(page.get_by_test_id("place")).to_have_text("End after 2")
     page.keyboard.press("ArrowRight")
     expect(page).to_have_url(re.compile(r"\?step=end$"))
-    page.keyboard.press("Space")
-    expect(page.get_by_test_id("place")).to_have_text("Step 0 of 2")
+    with unhurried(page):
+        page.keyboard.press("Space")
+        expect(page.get_by_test_id("place")).to_have_text("Step 0 of 2")
     expect(page.get_by_test_id("place")).to_have_text("End after 2")
 
     page.goto(f"{signed.url}/trajectories?outcome=success")
@@ -147,7 +149,7 @@ def test_a_round_is_started_watched_and_cancelled(platform: Platform, signed: Si
     expect(page).to_have_url(re.compile(r"/rounds/\d+$"))
     number = int(page.url.rsplit("/", 1)[1])
     bar = page.get_by_role("progressbar", name="ppo progress")
-    expect(bar).to_be_visible(timeout=60_000)
+    expect(bar).to_be_visible()
     expect(page.get_by_role("table", name="Results").get_by_role("row")).to_have_count(3)
     expect(page.get_by_text("Waiting for the first iteration")).to_be_visible()
     expect(page.get_by_text("Until then: counting.")).to_be_visible()

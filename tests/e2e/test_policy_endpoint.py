@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import socket
 from pathlib import Path
 from typing import Any
@@ -45,5 +44,4 @@ def test_an_episode_by_the_agent_s_chat_policy(tmp_path: Path, monkeypatch: pyte
         assert len(steps) == episode.turns > 0
         assert all(step.text and not step.trainable for step in steps)
     finally:
-        platform.process.send_signal(signal.SIGTERM)
-        platform.process.wait(60)
+        platform.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import signal
 import socket
 import subprocess
 import sys
@@ -35,8 +34,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         patch.delenv("DESKHAND_TOKEN", raising=False)
         made = Platform(tmp_path_factory.mktemp("home"))
     yield made
-    made.process.send_signal(signal.SIGTERM)
-    made.process.wait(60)
+    made.stop()
 
 
 @pytest.fixture

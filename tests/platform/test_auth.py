@@ -206,7 +206,7 @@ async def _tried_from(services: Services, sources: list[str]) -> list[int]:
     listener = listen("127.0.0.1", 0)
     async with (
         serve_api(services, listener),
-        httpx.AsyncClient(base_url=address_of(listener), trust_env=False) as client,
+        httpx.AsyncClient(base_url=address_of(listener), timeout=60, trust_env=False) as client,
     ):
         tries = [
             await client.post(

@@ -137,7 +137,7 @@ async def test_the_first_stops_when_it_is_taken_over(
         await asyncio.sleep(0.01)
     async with hold(store.database, homes[1], take_over=True):
         with pytest.raises(DatabaseInUse, match="has taken the database over"):
-            await asyncio.wait_for(working, 10)
+            await asyncio.wait_for(working, 60)
         assert put_away and await rows(store) == 1
 
 
@@ -147,7 +147,7 @@ async def test_it_is_heard_of_while_it_lives(
     monkeypatch.setattr(database_lock, "BEAT_S", 0.05)
     async with hold(store.database, homes[0]):
         await changed(store, heard_at_s=0.0)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while await _heard(store) < 1:
                 await asyncio.sleep(0.02)
 
@@ -169,7 +169,7 @@ async def test_what_nobody_foresaw_ends_no_telling_that_it_lives(
 
     monkeypatch.setattr(database_lock, "_renewed", renewed)
     with pytest.raises(DatabaseInUse):
-        async with asyncio.timeout(30), hold(store.database, homes[0]):
+        async with asyncio.timeout(60), hold(store.database, homes[0]):
             await asyncio.Event().wait()
     assert "raise error" in caplog.text
 

@@ -41,7 +41,7 @@ from deskhand_sandbox.types import (
 )
 
 DATABASES = ("sqlite", "postgresql")
-LIMITS = WorkerSettings(slots=1, attempts=1, claim_s=5.0, poll_s=0.02)
+LIMITS = WorkerSettings(slots=1, attempts=1, claim_s=60.0, poll_s=0.02)
 
 
 class Misses:
@@ -90,7 +90,7 @@ async def working(
 
 
 async def submit(queue: TaskQueue, review_s: float) -> str:
-    task = replace(make_task("fake/press-button", 3), limits=Limits(turns=5, seconds=30.0))
+    task = replace(make_task("fake/press-button", 3), limits=Limits(turns=5, seconds=600.0))
     ref = PolicyRef(name="scripted", settings={}, review_s=review_s)
     return (await queue.submit(TaskOrder(task=task, policy=ref))).id
 
@@ -120,7 +120,7 @@ async def test_a_person_replaces_accepts_and_is_too_late(
 ) -> None:
     ada = {"Authorization": f"Bearer {await person('ada')}"}
     async with working(store, sandboxes) as queue:
-        queued = await submit(queue, 60.0)
+        queued = await submit(queue, 600.0)
         first = await next_proposal(client)
         assert (first["step_index"], first["thought"], first["state"]) == (0, "there", "waiting")
         assert first["actions"][0]["points"] == [[0, 0]]
@@ -168,7 +168,7 @@ async def test_a_person_answers_what_the_policy_asks(
     client: httpx.AsyncClient, store: Store, sandboxes: SandboxSource
 ) -> None:
     async with working(store, sandboxes, Asks()) as queue:
-        queued = await submit(queue, 60.0)
+        queued = await submit(queue, 600.0)
         first = await next_proposal(client)
         assert first["asks"] == "Which one?"
         path = f"/v1/proposals/{first['id']}/answer"
@@ -194,7 +194,7 @@ async def test_who_answers_keeps_the_lease(store: Store, client: httpx.AsyncClie
         SandboxManager(pools, state_folder=tmp_path, clock=lambda: now) as manager,
         working(store, manager) as queue,
     ):
-        queued, last = await submit(queue, 60.0), ""
+        queued, last = await submit(queue, 600.0), ""
         for number in range(3):
             last = (await next_proposal(client, but=last))["id"]
             (lease,) = manager.status().leases
@@ -293,4 +293,4 @@ async def _ask(store: Store) -> Any:
     task = Task(id="t", environment=EnvironmentSpec(kind="fake"), verifier=VerifierSpec(name="fake"))
     context = Context(task=task, instruction="Do it.", steps=(), observation=seen, trajectory_id="a")
     decision = Decision(actions=(Click(x=1, y=1),), text="click")
-    return await Proposals(store).review(context, decision, within_s=30.0)
+    return await Proposals(store).review(context, decision, within_s=600.0)

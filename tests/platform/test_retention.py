@@ -219,7 +219,7 @@ async def test_what_nobody_foresaw_ends_no_dropping(store: Store, caplog: pytest
             return 0
 
     odd = Odd(store.database, MONTH, NONE_FETCHED)
-    async with asyncio.timeout(30), odd.running():
+    async with asyncio.timeout(60), odd.running():
         await odd.dropped.wait()
     assert 'raise RuntimeError("odd")' in caplog.text
 

@@ -26,7 +26,7 @@ from deskhand_sandbox.types import Click, Finish, Wait
 
 DATABASES = ("sqlite", "postgresql")
 T = TypeVar("T")
-LIMITS = WorkerSettings(slots=1, attempts=1, claim_s=5.0, poll_s=0.02)
+LIMITS = WorkerSettings(slots=1, attempts=1, claim_s=60.0, poll_s=0.02)
 
 
 class Waits:

@@ -61,7 +61,7 @@ async def test_a_policy_that_answers_does_so_while_another_loads(
         waiting = [asyncio.create_task(_ask(loading, second)) for _ in range(3)]
         while second not in loading.begun:
             await asyncio.sleep(0)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await _ask(loading, first)
         assert not any(each.done() for each in waiting)
         loading.let.set()
@@ -103,7 +103,7 @@ async def test_what_nobody_foresaw_ends_no_putting_away_of_what_is_idle(
     monkeypatch.setattr(Talking, "close", once_odd)
     loading = Loading(settings.model_copy(update={"chat": ChatSettings(policies=2, idle_s=0.01)}), store)
     loading.let.set()
-    async with asyncio.timeout(30), loading.running():
+    async with asyncio.timeout(60), loading.running():
         for policy in policies:
             await _ask(loading, policy)
         await closed.wait()

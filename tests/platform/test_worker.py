@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from deskhand_platform.policies import PolicyMaker
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.settings import QuotaSettings, WorkerSettings
 from deskhand_platform.states import WorkState
+from deskhand_platform.tables import tasks
 from deskhand_platform.task_orders import BranchRef, PolicyRef, QueuedTask, TaskOrder
 from deskhand_platform.worker import EpisodeWorker
 from deskhand_sandbox.base import Sandbox, SandboxSource
@@ -37,9 +39,9 @@ from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Finish, JsonValue, Limits, Observation, Split, VerifierSpec, Wait
 
-LIMITS = WorkerSettings(slots=2, attempts=3, claim_s=5.0, poll_s=0.02)
+LIMITS = WorkerSettings(slots=2, attempts=3, claim_s=60.0, poll_s=0.02)
 SCRIPTED = PolicyRef(name="scripted", settings={})
-ENDLESS = replace(make_task("fake/never-done", 0), limits=Limits(turns=1000, seconds=60.0))
+ENDLESS = replace(make_task("fake/never-done", 0), limits=Limits(turns=10_000, seconds=600.0))
 
 
 class GivesUp:
@@ -255,12 +257,17 @@ async def test_a_running_task_can_be_cancelled(store: Store, sandboxes: SandboxS
     assert trajectory.end is not None and trajectory.end.stop_reason == "cancelled"
 
 
-async def test_a_deadline_ends_what_is_worked(store: Store, sandboxes: SandboxSource) -> None:
-    dawdles = Dawdles()
+async def test_a_deadline_ends_what_is_worked(
+    store: Store, sandboxes: SandboxSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dawdles, ahead_s = Dawdles(), 0.0
+    clock = SimpleNamespace(monotonic=time.monotonic, time=lambda: time.time() + ahead_s)
+    monkeypatch.setattr("deskhand_platform.worker.time", clock)
     async with working(store, always(dawdles), sandboxes) as queue:
-        late = TaskOrder(task=ENDLESS, policy=SCRIPTED, deadline_s=time.time() + 1.0)
+        late = TaskOrder(task=ENDLESS, policy=SCRIPTED, deadline_s=time.time() + 600)
         [id] = await queue.submit_all([late])
         await dawdles.began.wait()
+        ahead_s = 600.0
         found = await over(queue, await queue.get(id))
     assert (found.state, found.reason) == (WorkState.FAILED, "its deadline passed while it was worked")
 
@@ -454,7 +461,7 @@ async def test_a_worker_ends_when_told_to_though_its_database_is_away(
     store: Store, sandboxes: SandboxSource, kind: type[Away]
 ) -> None:
     dawdles = Dawdles()
-    async with asyncio.timeout(30), working(store, always(dawdles), sandboxes, kind=kind) as queue:
+    async with asyncio.timeout(60), working(store, always(dawdles), sandboxes, kind=kind) as queue:
         submitted = await queue.submit(TaskOrder(task=ENDLESS, policy=SCRIPTED))
         await dawdles.began.wait()
     assert (await queue.get(submitted.id)).state is WorkState.RUNNING
@@ -556,13 +563,17 @@ async def test_a_bug_in_a_policy_ends_only_its_task(store: Store, sandboxes: San
 
 
 class Odd(TaskQueue):
-    """Whose first settling ends in what nobody foresaw."""
+    """Whose first settling ends in what nobody foresaw, and whose claim runs out then."""
 
     settled = 0
 
     async def settle(self, claimed: QueuedTask, worker: str, state: WorkState, **told: Any) -> bool:
         self.settled += 1
         if self.settled == 1:
+            async with self._database.write() as connection:
+                await connection.execute(
+                    tasks.update().where(tasks.c.id == claimed.id).values(claimed_until_s=0.0)
+                )
             raise UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")
         return await super().settle(claimed, worker, state, **told)
 
@@ -571,8 +582,7 @@ class Odd(TaskQueue):
 async def test_what_nobody_foresaw_at_a_task_s_end_ends_no_worker(
     store: Store, sandboxes: SandboxSource, caplog: pytest.LogCaptureFixture
 ) -> None:
-    limits = LIMITS.model_copy(update={"claim_s": 0.2})
-    async with working(store, always(GivesUp()), sandboxes, kind=Odd, limits=limits) as queue:
+    async with working(store, always(GivesUp()), sandboxes, kind=Odd) as queue:
         orders = [TaskOrder(task=make_task("fake/press-button", seed), policy=SCRIPTED) for seed in range(2)]
         for submitted in [await queue.submit(order) for order in orders]:
             assert (await over(queue, submitted)).state is WorkState.DONE

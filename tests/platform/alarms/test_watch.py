@@ -92,6 +92,6 @@ async def test_what_nobody_foresaw_ends_no_watching(
 ) -> None:
     Odd = odd_once(AlarmWatch)
     watch = Odd(limits(settings, every_s=0.01), store)
-    async with asyncio.timeout(30), watch.running():
+    async with asyncio.timeout(60), watch.running():
         await watch.looked.wait()
     assert 'raise RuntimeError("odd")' in caplog.text

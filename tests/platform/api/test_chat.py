@@ -60,7 +60,9 @@ async def asked(url: str, token: str) -> AsyncIterator[AsyncOpenAI]:
         yield made
 
 
-async def test_a_policy_replies_to_messages_with_pictures(asked: AsyncOpenAI, services: Services) -> None:
+async def test_a_policy_replies_to_messages_with_pictures_or_says_why_not(
+    asked: AsyncOpenAI, services: Services
+) -> None:
     ask = asked.chat.completions.create
     system: Any = {"role": "system", "content": "Be quick."}
     whole = await ask(model=TINY, messages=[system, message()], temperature=0, max_tokens=24)
@@ -102,6 +104,17 @@ async def test_a_policy_replies_to_messages_with_pictures(asked: AsyncOpenAI, se
     assert (await asked.models.retrieve(kept.id)).owned_by == "deskhand"
     by_id = await ask(model=kept.id, messages=[system, message()], temperature=0, max_tokens=24)
     assert by_id.choices[0].message.content == choice.message.content
+    with pytest.raises(openai.BadRequestError) as long:
+        await ask(model=TINY, messages=[message("click " * 5000)], stream=True)
+    assert (long.value.param, long.value.code) == ("messages", "context_length_exceeded")
+    for picture in (
+        "data:image/png;base64,AAAA",
+        "data:image/png;base64,%",
+        data_url("GIF").replace("gif", "png"),
+    ):
+        with pytest.raises(openai.BadRequestError) as broken:
+            await ask(model=TINY, messages=[message(picture=picture)])
+        assert broken.value.code == "invalid_image"
 
 
 @pytest.mark.parametrize(
@@ -163,18 +176,7 @@ async def test_errors_are_openai_s(asked: AsyncOpenAI, url: str) -> None:
     assert (unknown.value.param, unknown.value.code) == ("model", "model_not_found")
     with pytest.raises(openai.NotFoundError):
         await asked.models.retrieve("nothing")
-    with pytest.raises(openai.BadRequestError) as long:
-        await ask(model=TINY, messages=[message("click " * 5000)], stream=True)
-    assert (long.value.param, long.value.code) == ("messages", "context_length_exceeded")
-    for picture in (
-        "data:image/png;base64,AAAA",
-        "data:image/png;base64,%",
-        data_url("GIF").replace("gif", "png"),
-    ):
-        with pytest.raises(openai.BadRequestError) as broken:
-            await ask(model=TINY, messages=[message(picture=picture)])
-        assert broken.value.code == "invalid_image"
-    plain = httpx.AsyncClient(trust_env=False)
+    plain = httpx.AsyncClient(trust_env=False, timeout=120)
     async with AsyncOpenAI(base_url=f"{url}/v1", api_key="wrong", http_client=plain) as stranger:
         with pytest.raises(openai.AuthenticationError):
             await stranger.models.list()

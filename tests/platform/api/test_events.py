@@ -130,11 +130,11 @@ async def test_what_nobody_foresaw_ends_no_reading(
 
     monkeypatch.setattr(store, "last_event_id", once_odd)
     reader = feed.EventFeed(store)
-    async with asyncio.timeout(30), reader.following():
+    async with asyncio.timeout(60), reader.following():
         while reader._first is None:
             await asyncio.sleep(0.01)
         id = await append(store, "round:1", 0)
-        await reader.news(30)
+        await reader.news(60)
         assert [event.id for event in reader._recent] == [id]
     assert "raise odd.pop()" in caplog.text
 
@@ -145,7 +145,9 @@ async def served(services: Services, token: str) -> AsyncIterator[httpx.AsyncCli
     headers = {"Authorization": f"Bearer {token}"}
     async with (
         serve_api(services, listener),
-        httpx.AsyncClient(base_url=address_of(listener), headers=headers, trust_env=False) as http,
+        httpx.AsyncClient(
+            base_url=address_of(listener), headers=headers, timeout=60, trust_env=False
+        ) as http,
     ):
         yield http
 
@@ -187,7 +189,7 @@ async def test_a_real_server_streams_as_things_happen_and_resumes(
 
 
 async def test_an_open_stream_ends_when_the_platform_stops(services: Services, token: str) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         opened = asyncio.Event()
 
         async def read(http: httpx.AsyncClient) -> None:

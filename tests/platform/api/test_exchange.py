@@ -343,7 +343,7 @@ async def record_large(store: Store, seeds: Iterator[int]) -> list[str]:
 
 
 async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not true():
             await asyncio.sleep(0.02)
 

@@ -143,7 +143,9 @@ async def test_a_stream_ends_for_who_sees_only_their_own_by_now(
     async with (
         asyncio.timeout(60),
         serve_api(services, listener),
-        httpx.AsyncClient(base_url=address_of(listener), headers=headers, trust_env=False) as http,
+        httpx.AsyncClient(
+            base_url=address_of(listener), headers=headers, timeout=60, trust_env=False
+        ) as http,
         http.stream("GET", "/v1/tasks/events") as response,
     ):
         lines = response.aiter_lines()

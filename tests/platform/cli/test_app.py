@@ -107,6 +107,9 @@ def process(home: Path, *arguments: str, **environment: str) -> subprocess.Compl
         (["audit", "--until", "0001-01-01"], 2, "--until: 0001-01-01 00:00:00 is no time"),
         (["trajectories", "list", "--since", "0001-01-01"], 2, "--since: 0001-01-01 00:00:00 is no time"),
         (["tasks", "submit", "{home}/deep.jsonl"], 2, "line 1 is not JSON"),
+        (["tasks", "submit", "{home}/cut.jsonl"], 2, "line 2 is not JSON"),
+        (["tasks", "submit", "{home}/empty.jsonl"], 2, "holds no task"),
+        (["submit", "fake/press-button", "--within", "-1"], 2, "--within: takes more than 0 seconds"),
         (["nonsense"], 2, "nonsense"),
     ],
 )
@@ -116,6 +119,8 @@ def test_what_goes_wrong_is_one_sentence(
     (tmp_path / "something").write_text("here")
     (tmp_path / "bytes.jsonl").write_bytes(b'{"task_id": "\xff"}')
     (tmp_path / "deep.jsonl").write_text("[" * 100_000)
+    (tmp_path / "cut.jsonl").write_text('{"task_id": "fake/press-button"}\n{')
+    (tmp_path / "empty.jsonl").write_text("")
     shown = deskhand(*(word.format(home=tmp_path) for word in arguments), home=tmp_path)
     assert shown.status == status, shown.err
     assert said.format(home=tmp_path) in shown.err and "Traceback" not in shown.err and shown.out == ""

@@ -72,32 +72,30 @@ def served(home: Path, *options: str) -> Generator[tuple[subprocess.Popen[bytes]
         server.communicate()
 
 
-async def test_a_policy_is_served_until_it_is_stopped(tmp_path: Path) -> None:
-    with served(tmp_path, "--decision-s", "900") as (server, policy_id, url, token):
-        bundle = load_bundle(shipped_model())
-        prompt = tokenise_prompt(bundle, [PromptMessage(role="user", segments=(Text(text="Click"),))])
-        request = CompletionRequest(
-            prompt_ids=prompt.ids,
-            images=(),
-            processor_hash=bundle.processor_hash,
-            sampling=Sampling(temperature=0.0, max_tokens=5),
-        )
-        settings = EndpointSettings(url=url, token=token)
-        ends = Vocabulary(end_id=bundle.end_id, suppressed_ids=tuple(bundle.suppressed_ids.tolist()))
-        async with HttpEngine(settings, ends, policy_id=policy_id) as engine:
-            reply = await engine.generate(request)
-        assert 1 <= len(reply.ids) == len(reply.logprobs) <= 5
-        assert (reply.policy_id, reply.policy_update) == (policy_id, 0)
-        server.send_signal(signal.SIGTERM)
-        assert server.wait(60) == 128 + signal.SIGTERM
+async def answered(policy_id: str, settings: EndpointSettings) -> Completion:
+    bundle = load_bundle(shipped_model())
+    prompt = tokenise_prompt(bundle, [PromptMessage(role="user", segments=(Text(text="Click"),))])
+    request = CompletionRequest(
+        prompt_ids=prompt.ids,
+        images=(),
+        processor_hash=bundle.processor_hash,
+        sampling=Sampling(temperature=0.0, max_tokens=5),
+    )
+    ends = Vocabulary(end_id=bundle.end_id, suppressed_ids=tuple(bundle.suppressed_ids.tolist()))
+    async with HttpEngine(settings, ends, policy_id=policy_id) as engine:
+        return await engine.generate(request)
 
 
-def test_a_run_learns_through_a_server_that_takes_its_weights(
+def test_a_run_learns_through_a_server_that_takes_its_weights_until_it_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (run := tmp_path / "run").mkdir()
     monkeypatch.setenv("DESKHAND_HOME", str(tmp_path))
-    with served(tmp_path, "--weights-from", str(run)) as (_, policy_id, url, token):
+    options = "--decision-s", "900", "--weights-from", str(run)
+    with served(tmp_path, *options) as (server, policy_id, url, token):
+        reply = asyncio.run(answered(policy_id, EndpointSettings(url=url, token=token)))
+        assert 1 <= len(reply.ids) == len(reply.logprobs) <= 5
+        assert (reply.policy_id, reply.policy_update) == (policy_id, 0)
         monkeypatch.setenv(TOKEN_VARIABLE, token)
         stores = {"store_url": load_settings().db_url, "blobs_url": load_settings().blobs_url}
         spec = {
@@ -109,6 +107,8 @@ def test_a_run_learns_through_a_server_that_takes_its_weights(
         }
         (run / "spec.json").write_text(json.dumps(spec))
         status = _guarded(RunFolder(run))
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(120) == 128 + signal.SIGTERM
     assert status == FINISHED, (run / "error.json").read_text()
     steps, iterations = asyncio.run(_learned(stores))
     assert {each.policy_id for each in steps["0"] + steps["1"]} == {policy_id}

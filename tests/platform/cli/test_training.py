@@ -37,7 +37,7 @@ def start(home: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def test_it_tells_how_far_it_is_and_what_came_of_it(tmp_path: Path) -> None:
-    printed, told = start(tmp_path, *COLLECT, "--set", "episodes_per_task=4").communicate(timeout=120)
+    printed, told = start(tmp_path, *COLLECT, "--set", "episodes_per_task=4").communicate(timeout=180)
     result = read_result(tmp_path / "runs/some")
     assert result is not None and result.metrics["episodes"] == 4
     assert "episodes: 4" in printed and not any(line.startswith("- ") for line in printed.splitlines())
@@ -62,7 +62,7 @@ def test_a_signal_ends_it_in_order_and_it_goes_on_later(tmp_path: Path, number: 
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.05)
     process.send_signal(number)
-    printed, told = process.communicate(timeout=100)
+    printed, told = process.communicate(timeout=180)
     assert (process.returncode, printed) == (128 + number, "")
     assert told.splitlines()[-2:] == ["stopping …", "stopped; the same command with --name some goes on"]
     # the run's own process said its last word, and is gone
@@ -70,7 +70,7 @@ def test_a_signal_ends_it_in_order_and_it_goes_on_later(tmp_path: Path, number: 
     with pytest.raises(ProcessLookupError):
         os.kill(state.pid, 0)
     assert read_result(folder) is None
-    again, _ = start(tmp_path, *COLLECT, "--set", "episodes_per_task=400").communicate(timeout=120)
+    again, _ = start(tmp_path, *COLLECT, "--set", "episodes_per_task=400").communicate(timeout=180)
     assert "episodes: 400" in again
 
 

@@ -36,7 +36,7 @@ async def test_a_round_is_paused_resumed_cloned_and_retried(
         await client.wait_round(number, timeout_s=0.1)
     await book.update_phase(number, "sft", state=WorkState.DONE, run_id="round-sft")
     await book.close(number, WorkState.FAILED, "out of luck", 1)  # it was resumed once
-    assert (await client.wait_round(number, timeout_s=30)).reason == "out of luck"
+    assert (await client.wait_round(number, timeout_s=60)).reason == "out of luck"
     folder = services.settings.runs / "round-sft"
     folder.mkdir(parents=True)
     (folder / "log.txt").write_text("one\ntwo\n")

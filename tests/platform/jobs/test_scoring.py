@@ -89,7 +89,7 @@ async def test_from_episodes_to_a_calibrated_model(client: AsyncDeskhand, servic
         labelled = await done(client, LabelOrder(policy="scripted", continuations=1, workers=2))
         assert (labelled["trajectories"], labelled["left_out"]) == (10, {})
         refused = await client.start_job({"kind": "prm-train", "policy": policy})
-        over = await client.wait_job(refused.id, 60)
+        over = await client.wait_job(refused.id, 150)
         assert over.state is WorkState.FAILED and "on one side of a half" in (over.reason or "")
         assert (await client.job_log(over.id)).text.count("NoLabels") == 1  # trying again would not help
         await store.add_scores(marks)

@@ -1,7 +1,8 @@
 """A run by the contract of `deskhand_trainer.runs` that counts instead of training.
 
 COUNTING_STEPS (20) steps of COUNTING_STEP_S (0.01), a checkpoint after each. COUNTING_REFUSES names a phase
-that refuses, COUNTING_CRASHES one that dies in its third step, every time. COUNTING_RATE is every policy's
+that refuses, COUNTING_CRASHES one that dies in its third step, every time, COUNTING_HOLDS one that in its
+first life stays at its tenth step until somebody ends it. COUNTING_RATE is every policy's
 success; without it PPO's is 0.9 and any other's 0.3. What it did stands in its folder: `lives.txt`
 has a line per life with the step it began at.
 """
@@ -38,6 +39,7 @@ def main(folder: Path) -> int:
     with (folder / "lives.txt").open("a") as lives:
         lives.write(f"{done}\n")
     total = int(os.environ.get("COUNTING_STEPS", "20"))
+    held = done == 0 and os.environ.get("COUNTING_HOLDS") == phase
     print(f"counting from {done} to {total}", flush=True)
     while done < total:
         if stopped:
@@ -46,6 +48,8 @@ def main(folder: Path) -> int:
         if os.environ.get("COUNTING_CRASHES") == phase and done == 3:
             os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(float(os.environ.get("COUNTING_STEP_S", "0.01")))
+        if held and done == 10:
+            continue
         done += 1
         put(checkpoint, done)
         state = {"phase": "counting", "done": done, "total": total, "pid": os.getpid()}

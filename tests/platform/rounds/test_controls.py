@@ -27,7 +27,7 @@ def waiting(store: Store) -> Callable[[int], Awaitable[None]]:
     """Until so many wait for somebody else's transaction."""
 
     async def wait(number: int) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while True:
                 async with store.database.read() as connection:
                     if await connection.scalar(LOCKED) == number:

@@ -84,7 +84,7 @@ async def test_a_paused_round_goes_on_at_its_step_and_lets_others_go_first(
 async def test_a_round_that_waits_is_paused_at_once_and_can_be_cancelled(
     counting: Settings, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COUNTING_STEPS", "2000")
+    monkeypatch.setenv("COUNTING_STEPS", "90000")
     async with platform(counting) as up:
         services = up.services
         first, second, third = [(await services.rounds.start("smoke", BRIEF, key)).id for key in "abc"]
@@ -122,7 +122,7 @@ async def test_a_pause_asked_for_before_the_platform_went_down_holds_after_it(
 async def test_a_round_that_never_began_has_no_phase_to_be_retried_from(
     counting: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COUNTING_STEPS", "4000")
+    monkeypatch.setenv("COUNTING_STEPS", "90000")
     async with platform(counting) as up:
         await up.services.rounds.start("smoke", BRIEF)
         waits = (await up.services.rounds.start("smoke", {**BRIEF, "description": "it waits"})).id
@@ -165,7 +165,7 @@ async def test_a_failed_phase_is_tried_again_from_its_checkpoint_and_a_done_one_
 async def test_two_who_start_the_same_round_get_one_and_clones_are_their_own(
     counting: Settings, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COUNTING_STEPS", "2000")
+    monkeypatch.setenv("COUNTING_STEPS", "90000")
     async with platform(counting) as up:
         services = up.services
         both = await asyncio.gather(*(services.rounds.start("smoke", BRIEF) for _ in range(2)))

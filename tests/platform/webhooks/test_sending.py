@@ -21,7 +21,6 @@ from deskhand_platform.queue import TaskQueue
 from deskhand_platform.serving import address_of, answering, listen
 from deskhand_platform.settings import Settings, WebhookSettings
 from deskhand_platform.states import AlarmState
-from deskhand_platform.webhooks import sending
 from deskhand_platform.webhooks.book import Delivery
 from deskhand_platform.webhooks.sending import Sender
 
@@ -285,7 +284,6 @@ async def test_what_cannot_be_noted_is_not_sent_again_meanwhile(
             raise full.pop()
         await settle(delivery, **values)
 
-    monkeypatch.setattr(sending, "LOOK_S", 0.001)
     monkeypatch.setattr(sender._book, "_settle", full_at_first)
     async with asyncio.timeout(60), sender.running():
         [delivery] = await settled(client, made["id"], 1, "delivered")
