@@ -77,8 +77,8 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture
 async def simulated_time(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     """Time passes only where everything waits for it, and there at once, and a microsecond whenever somebody
-    looks: nothing is late because the machine is slow, and no wait takes any time. Not for tests that wait for
-    sockets, databases or other processes."""
+    looks: nothing is late because the machine is slow, and no wait takes any time. Not for tests that wait
+    for sockets, databases or other processes."""
     loop: Any = asyncio.get_running_loop()
     now_s, select, run_in_executor = 0.0, loop._selector.select, loop.run_in_executor
     threads: set[asyncio.Future[Any]] = set()
@@ -257,7 +257,9 @@ class Endpoint:
 
 
 @pytest.fixture
-async def endpoint() -> AsyncIterator[Endpoint]:
+async def endpoint(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Endpoint]:
+    """Who is to ask again does so soon."""
+    monkeypatch.setattr("deskhand_agent.apis.client.FIRST_PAUSE_S", 0.01)
     endpoint = Endpoint()
     app = Starlette(routes=[Route("/v1/{path:path}", endpoint.post, methods=["POST"])])
     with socket.socket() as listener:
