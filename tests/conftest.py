@@ -11,6 +11,7 @@ import signal
 import socket
 import sqlite3
 import tempfile
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,41 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setenv("TMPDIR", name)
         monkeypatch.setattr(tempfile, "tempdir", name)
         yield Path(name)
+
+
+@pytest.fixture
+async def simulated_time(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    """Time passes only where everything waits for it, and there at once, and a microsecond whenever somebody
+    looks: nothing is late because the machine is slow, and no wait takes any time. Not for tests that wait
+    for sockets, databases or other processes."""
+    loop: Any = asyncio.get_running_loop()
+    now_s, select, run_in_executor = 0.0, loop._selector.select, loop.run_in_executor
+    threads: set[asyncio.Future[Any]] = set()
+
+    def passing(timeout: float | None = None) -> list[Any]:
+        nonlocal now_s
+        # what a thread comes to is waited for in truth
+        ready = select(None if threads and timeout else timeout and 0)
+        if not ready and timeout:
+            now_s += timeout
+        return ready
+
+    def looked() -> float:
+        nonlocal now_s
+        now_s += 1e-6
+        return now_s
+
+    def counted(*work: Any) -> asyncio.Future[Any]:
+        done = run_in_executor(*work)
+        threads.add(done)
+        done.add_done_callback(threads.discard)
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "monotonic", looked)
+        patch.setattr(loop._selector, "select", passing)
+        patch.setattr(loop, "run_in_executor", counted)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -221,7 +257,9 @@ class Endpoint:
 
 
 @pytest.fixture
-async def endpoint() -> AsyncIterator[Endpoint]:
+async def endpoint(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Endpoint]:
+    """Who is to ask again does so soon."""
+    monkeypatch.setattr("deskhand_agent.apis.client.FIRST_PAUSE_S", 0.01)
     endpoint = Endpoint()
     app = Starlette(routes=[Route("/v1/{path:path}", endpoint.post, methods=["POST"])])
     with socket.socket() as listener:

@@ -39,6 +39,8 @@ from deskhand_sandbox.types import (
     Wait,
 )
 
+pytestmark = pytest.mark.usefixtures("simulated_time")
+
 CLICK = (Click(x=10, y=10),)
 SHORT = Deadlines(reset_s=0.1, model_s=0.1, act_s=0.1, verify_s=0.1)
 
@@ -122,7 +124,7 @@ async def test_reaching_the_goal_on_the_last_turn_terminates(stub: SimpleNamespa
 
 
 async def test_the_time_limit_truncates(stub: SimpleNamespace) -> None:
-    trajectory = await run(stub, task=stub.task(10**9, turns=10**9, seconds=0.05))
+    trajectory = await run(stub, task=stub.task(10**9, turns=10**9, seconds=0.001))
     assert (end(trajectory).stop_reason, end(trajectory).failure) == (StopReason.TIME_LIMIT, None)
     assert trajectory.steps
     assert end(trajectory).outcome == Outcome(score=0.0, success=False)

@@ -16,6 +16,8 @@ from deskhand_agent.types import Decision, StopReason
 from deskhand_sandbox.errors import LeaseExpired
 from deskhand_sandbox.types import Split
 
+pytestmark = pytest.mark.usefixtures("simulated_time")
+
 
 async def test_a_loan_is_renewed_while_the_model_waits_for_its_turn(
     stub: SimpleNamespace, monkeypatch: pytest.MonkeyPatch

@@ -27,6 +27,8 @@ from deskhand_agent.types import (
 from deskhand_agent.users import ENOUGH, NOBODY
 from deskhand_sandbox.types import AskUser, Click, Finish, Split
 
+pytestmark = pytest.mark.usefixtures("simulated_time")
+
 WRONG, RIGHT = Click(x=50, y=50), Click(x=10, y=10)
 
 

@@ -19,6 +19,8 @@ from deskhand_agent.types import Context, Decision, Failure, ReviewVerdict, Stop
 from deskhand_sandbox.pictures import encoded
 from deskhand_sandbox.types import Click, Finish, Observation, Split, Start, Task, Wait, Zoom
 
+pytestmark = pytest.mark.usefixtures("simulated_time")
+
 WRONG, RIGHT = Click(x=50, y=50), Click(x=10, y=10)
 PART = Zoom(start=(40, 40), end=(59, 55))
 """Of the stub's screen of 100 x 80: neither click means there what it means on the whole."""

@@ -12,6 +12,8 @@ from deskhand_agent.stream import stream_episodes
 from deskhand_agent.worker import Job, WorkerSettings
 from deskhand_sandbox.errors import BackendMissing
 
+pytestmark = pytest.mark.usefixtures("simulated_time")
+
 QUICK = WorkerSettings(backoff_s=0.001)
 
 

@@ -8,6 +8,8 @@ import pytest
 from deskhand_agent.time_limits import TimeLimit, waiting_ones_turn, within
 from deskhand_sandbox.errors import SandboxTimeout
 
+pytestmark = pytest.mark.usefixtures("simulated_time")
+
 LATE = SandboxTimeout("too slow")
 
 

@@ -29,6 +29,8 @@ from deskhand_sandbox.types import (
     Zoom,
 )
 
+pytestmark = pytest.mark.usefixtures("simulated_time")
+
 
 def telling(stub: SimpleNamespace, *, act: dict[int, Exception] | None = None) -> Any:
     """A sandbox whose commands return their own words, and that clicks return nothing."""

@@ -24,6 +24,8 @@ from deskhand_sandbox.errors import (
 )
 from deskhand_sandbox.types import Click, Split, VerifierSpec
 
+pytestmark = pytest.mark.usefixtures("simulated_time")
+
 SHORT = Deadlines(reset_s=0.2, model_s=0.2, act_s=0.2, verify_s=0.2)
 QUICK = WorkerSettings(backoff_s=0.001, deadlines=SHORT)
 

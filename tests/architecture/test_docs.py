@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -22,10 +23,27 @@ def blocks(language: str) -> list[tuple[str, str]]:
     return [(page.name, code) for page in PAGES for code in fence.findall(page.read_text())]
 
 
-@pytest.mark.parametrize(("page", "code"), blocks("python"))
-def test_python_blocks_run(page: str, code: str) -> None:
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, f"{page}: {result.stderr}"
+RUN = """
+import json, sys, traceback
+
+failed = False
+for number, code in enumerate(json.load(sys.stdin)):
+    try:
+        exec(code, {"__name__": "__main__"})
+    except BaseException:
+        print(f"{sys.argv[1]}, block {number + 1}:\\n{traceback.format_exc()}", file=sys.stderr)
+        failed = True
+sys.exit(failed)
+"""
+"""Each block in names of its own: what it has no import for it lacks."""
+
+
+@pytest.mark.parametrize("page", sorted({page for page, _ in blocks("python")}))
+def test_python_blocks_run(page: str) -> None:
+    codes = json.dumps([code for name, code in blocks("python") if name == page])
+    command = [sys.executable, "-c", RUN, page]
+    result = subprocess.run(command, input=codes, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
 
 
 def deskhand_lines() -> list[list[str]]:

@@ -287,7 +287,7 @@ async def test_one_that_finds_while_another_does_hears_all_that_was_said(
         await heard.wait()
         await other.add_outcome_scores([outcome(0.0)])
         second = asyncio.create_task(other.find_disagreements_of("a", RULES))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not second.done() and not await _somebody_waits(other):
                 await asyncio.sleep(0.02)
         other_is_there.set()

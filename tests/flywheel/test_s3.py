@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -27,31 +28,21 @@ URL = "s3://pictures/of/deskhand"
 
 
 @pytest.fixture(scope="module")
-def s3() -> Generator[httpx.Client]:
-    """A server of its own."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Generator[httpx.Client]:
+    """A server of its own, on a port that it takes by itself."""
+    said = tmp_path_factory.mktemp("s3") / "log.txt"
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
+    with said.open("wb") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=log)
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
-            _wait_for(client)
+        while (running := re.search(r"Running on (http://[\w.:]+)\n", said.read_text())) is None:
+            assert server.poll() is None, said.read_text()
+            time.sleep(0.02)
+        with httpx.Client(base_url=running[1]) as client:
             yield client
     finally:
         server.kill()
         server.wait()
-
-
-def _wait_for(client: httpx.Client) -> None:
-    give_up = time.monotonic() + 120
-    while True:
-        try:
-            client.get("/").raise_for_status()
-            return
-        except httpx.TransportError:
-            assert time.monotonic() < give_up
-            time.sleep(0.1)
 
 
 @pytest.fixture(autouse=True)

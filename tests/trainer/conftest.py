@@ -86,7 +86,7 @@ def spot_task(task_id: str, seed: int) -> Task:
         verifier=VerifierSpec(name="spot"),
         instruction="click it",
         seed=seed,
-        limits=Limits(turns=2, seconds=30),
+        limits=Limits(turns=2, seconds=600),
     )
 
 

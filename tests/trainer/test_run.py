@@ -330,7 +330,7 @@ def test_steps_are_labelled_and_a_reward_model_learns_from_the_labels(tmp_path: 
     process, told_of = start(folder), folder / "state.json"
     wait_for(process, lambda: told_of.exists() and "training the reward model" in told_of.read_text())
     process.terminate()
-    assert process.wait(150) == STOPPED
+    assert process.wait(300) == STOPPED
 
 
 def test_each_start_state_is_tried_as_often_as_asked(tmp_path: Path) -> None:
@@ -516,7 +516,7 @@ def test_the_second_process_at_a_run_waits_for_the_first(tmp_path: Path) -> None
         assert second.stdout is not None
         assert second.stdout.readline() == f"another process works at {folder}: waiting for it\n"
         assert not (tmp_path / "store.db").exists()
-    said, _ = second.communicate(timeout=120)
+    said, _ = second.communicate(timeout=300)
     assert second.returncode == FINISHED, said
 
 

@@ -26,6 +26,8 @@ from deskhand_trainer import silence, streaming
 from deskhand_trainer.errors import RolloutsStalled
 from deskhand_trainer.streaming import START, RolloutStream, StreamSettings, StreamState
 
+pytestmark = pytest.mark.usefixtures("simulated_time")
+
 SETTINGS = StreamSettings(ahead=4, stall_s=5.0)
 WORKER = WorkerSettings(concurrency=3)
 
@@ -293,7 +295,7 @@ async def test_a_stall_that_is_the_judges_names_it() -> None:
 async def test_episodes_that_break_at_once_are_a_stall_however_many_do_and_over_how_many_batches() -> None:
     told, broken = list[str](), 0
     shared: dict[str, Any] = {"settings": replace(SETTINGS, stall_s=0.1), "on_stall": told.append}
-    rollouts = stream(Made(crash_at=0), worker=replace(WORKER, backoff_s=0.0), **shared)
+    rollouts = stream(Made(crash_at=0), worker=replace(WORKER, backoff_s=0.001), **shared)
     with pytest.raises(RolloutsStalled, match=r"for 0\.5 s: episodes break outside the agent"):
         async with asyncio.timeout(20):
             while True:

@@ -26,7 +26,6 @@ from deskhand_trainer.early_stop import LowScores
 from deskhand_trainer.experts import experts, screens
 from deskhand_trainer.loop_state import Cursor, PpoSetting
 from deskhand_trainer.outcome_reward import Pay, by_verifier
-from deskhand_trainer.process_reward import ScoringThread
 from deskhand_trainer.rollouts import (
     Collected,
     SeedRange,
@@ -36,6 +35,7 @@ from deskhand_trainer.rollouts import (
     seed_ranges,
     to_learn_from,
 )
+from deskhand_trainer.scoring_thread import ScoringThread
 from deskhand_trainer.self_play import games
 from deskhand_trainer.semi_online import SemiOnline, all_beside
 from deskhand_trainer.silence import STALL_S, HeardSink, Silence

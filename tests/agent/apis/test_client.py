@@ -191,12 +191,12 @@ async def test_it_waits_as_long_as_the_server_asks(
 async def test_a_rate_limit_told_to_one_request_holds_the_others(connect: Connect, endpoint: Any) -> None:
     endpoint.queue = [trouble(429, retry_after="1")]
     client = connect()
+    began_s = time.monotonic()
     first = asyncio.create_task(client.post("/x", {}, read))
     while not client.troubles:
         await asyncio.sleep(0.005)
-    began_s = time.monotonic()
     await client.post("/x", {}, read)
-    assert time.monotonic() - began_s >= 0.9
+    assert time.monotonic() - began_s >= 0.99
     await first
 
 
@@ -205,12 +205,12 @@ async def test_a_rate_limit_holds_the_others_also_where_the_one_told_gives_up(
     connect: Connect, endpoint: Any, settings: dict[str, Any]
 ) -> None:
     endpoint.queue = [trouble(429, retry_after="1")]
-    client = connect(**settings)
+    client, began_s = connect(**settings), time.monotonic()
     with pytest.raises(EndpointError):
         await client.post("/x", {}, read)
     reply = await client.post("/x", {}, read)
     assert (reply.content, len(endpoint.sent)) == ("hello", 2)
-    assert reply.cost["waited_s"] > 0.5
+    assert time.monotonic() - began_s >= 0.79
 
 
 async def test_others_are_held_no_longer_than_patience(connect: Connect, endpoint: Any) -> None:
@@ -244,7 +244,10 @@ async def test_a_pause_beyond_its_patience_is_not_waited_for(connect: Connect, e
 
 
 @pytest.mark.parametrize("asked", ["soon", "-5", "nan", "inf", "Mon, 99 Foo 2026 00:00:00 GMT", "1e400"])
-async def test_a_pause_that_makes_no_sense_is_its_own(connect: Connect, endpoint: Any, asked: str) -> None:
+async def test_a_pause_that_makes_no_sense_is_its_own(
+    connect: Connect, endpoint: Any, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    monkeypatch.setattr("deskhand_agent.apis.client.FIRST_PAUSE_S", 0.5)
     endpoint.queue = [trouble(500, retry_after=asked)]
     reply = await connect(retries=1).post("/x", {}, read)
     assert 0.3 < reply.cost["waited_s"] < 30
@@ -258,7 +261,7 @@ async def test_silence_is_asked_again_and_then_a_timeout(connect: Connect, endpo
         return Response()
 
     endpoint.queue = [hang]
-    assert (await connect(timeout_s=0.3).post("/x", {}, read)).cost["timeout"] == 1.0
+    assert (await connect(timeout_s=2.0).post("/x", {}, read)).cost["timeout"] == 1.0
     endpoint.queue = [hang] * 2
     with pytest.raises(InferenceTimeout, match=r"within 0\.1 s \(2 requests: timeout 2\)"):
         await connect(timeout_s=0.1, retries=1).post("/x", {}, read)
@@ -310,7 +313,9 @@ async def test_what_http_forbids_to_send_is_not_quoted_and_not_asked_again(
     assert "secret" not in str(caught.value)
 
 
-@given(st.recursive(st.none() | st.integers() | st.text() | st.booleans(), st.lists), st.text())
+@given(
+    st.recursive(st.none() | st.integers() | st.text() | st.booleans(), st.lists, max_leaves=10), st.text()
+)
 def test_whole_numbers_of_anything(body: object, name: str) -> None:
     assert whole(body, name) is None
     assert whole({name: body}, name) == (body if type(body) is int and 0 <= body <= 10**12 else None)

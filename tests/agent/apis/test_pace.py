@@ -10,6 +10,8 @@ from deskhand_agent.apis.pace import Pace
 from deskhand_agent.errors import InferenceTimeout
 from deskhand_agent.time_limits import within
 
+pytestmark = pytest.mark.usefixtures("simulated_time")
+
 
 async def timed(pace: Pace, *, cost: float = 0.0) -> float:
     began_s = time.monotonic()

@@ -271,15 +271,17 @@ async def test_who_asks_meanwhile_joins_at_the_next_token(bundle: ModelBundle, p
     async with LocalEngine(bundle) as engine:
         gate = Gate(engine)
         asked = [request(bundle, picture(i), temperature=0.0, max_tokens=n) for i, n in enumerate((30, 6, 6))]
+        ended: list[object] = []
         long = asyncio.create_task(engine.generate(asked[0]))
         await asyncio.to_thread(gate.reached.wait, 60)
         short = [asyncio.create_task(engine.generate(one)) for one in asked[1:]]
         while engine.waiting < 3:
             await asyncio.sleep(0)
+        for each in (long, *short):
+            each.add_done_callback(ended.append)
         gate.open.set()
-        done, _ = await asyncio.wait([long, *short], return_when=asyncio.FIRST_COMPLETED)
-        assert long not in done
-        replies = [await long, *[await each for each in short]]
+        replies = await asyncio.gather(long, *short)
+        assert ended[-1] is long
         assert [len(reply.ids) for reply in replies] == [30, 6, 6]
         assert engine.steps == 29
     async with LocalEngine(bundle, settings=EngineSettings(max_batch=1)) as engine:

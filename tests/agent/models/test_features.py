@@ -38,7 +38,7 @@ def test_threads_wait_for_each_other(
     cache, both = FeatureCache(bundle), Barrier(2)
 
     def encode(bundle: ModelBundle, images: Sequence[Image]) -> list[Tensor]:
-        both.wait(timeout=30)
+        both.wait(timeout=60)
         return encode_pictures(bundle, images)
 
     monkeypatch.setattr(features, "encode_pictures", encode)

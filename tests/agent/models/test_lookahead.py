@@ -13,7 +13,7 @@ from deskhand_agent.models.lookahead import Lookahead
 from deskhand_sandbox.types import Image
 
 Picture = Callable[..., Image]
-SOON_S = 10.0
+SOON_S = 60.0
 
 
 @pytest.fixture

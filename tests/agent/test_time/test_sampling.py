@@ -50,7 +50,7 @@ class Says:
         number, self.asked = self.asked, self.asked + 1
         if self.asked == len(self.replies):
             self.most.set()
-        await asyncio.wait_for(self.most.wait(), 5)
+        await asyncio.wait_for(self.most.wait(), 60)
         reply = self.replies[number]
         if isinstance(reply, Exception):
             raise reply

@@ -21,6 +21,8 @@ from deskhand_agent.turn import Deadlines
 from deskhand_agent.types import Context, Decision, Failure, Step, StopReason, Trajectory
 from deskhand_sandbox.types import Click, Finish, Observation, Split
 
+pytestmark = pytest.mark.usefixtures("simulated_time")
+
 CLICK = (Click(x=10, y=10),)
 DONE = (Finish(),)
 

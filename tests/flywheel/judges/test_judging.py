@@ -404,11 +404,14 @@ async def test_a_limit_and_a_filter_choose_trajectories(store: Store, make: Make
 
 async def test_no_more_requests_are_under_way_than_told(store: Store, endpoint: Any, make: Make) -> None:
     under_way = most = 0
+    several = asyncio.Event()
 
     async def slow() -> Response:
         nonlocal under_way, most
         under_way += 1
         most = max(most, under_way)
+        several.set() if most > 1 else None
+        await several.wait()
         await asyncio.sleep(0.02)
         under_way -= 1
         return says(1)

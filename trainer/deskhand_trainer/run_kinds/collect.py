@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from deskhand_agent.inference import Sampling
-from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.policies.scripted import ScriptedPolicy
+from deskhand_agent.types import Policy
 from deskhand_agent.worker import WorkerSettings
 from deskhand_sandbox.types import JsonValue, Split
 from deskhand_trainer.admission import admit
@@ -12,8 +12,6 @@ from deskhand_trainer.config import CollectConfig
 from deskhand_trainer.outcome_reward import by_verifier, counted
 from deskhand_trainer.rollouts import Collected, collect_or_reuse, jobs_of, seed_ranges
 from deskhand_trainer.run_kinds.context import RunContext
-from deskhand_trainer.run_kinds.engines import replies
-from deskhand_trainer.run_kinds.executors import executing
 from deskhand_trainer.run_kinds.users import answering
 
 
@@ -22,6 +20,11 @@ async def run(context: RunContext, config: CollectConfig) -> tuple[None, dict[st
     admit(config)
     if config.policy == "scripted":
         return None, await _collect(context, config, ScriptedPolicy(reads_tree=config.trees))
+    # not above: who plays by rule waits for no model's code
+    from deskhand_agent.policies.local import LocalPolicy
+    from deskhand_trainer.run_kinds.engines import replies
+    from deskhand_trainer.run_kinds.executors import executing
+
     bundle = await context.bundle()
     async with (
         replies(context, bundle, config) as engine,
@@ -38,9 +41,7 @@ async def run(context: RunContext, config: CollectConfig) -> tuple[None, dict[st
         return None, await _collect(context, config, policy)
 
 
-async def _collect(
-    context: RunContext, config: CollectConfig, policy: ScriptedPolicy | LocalPolicy
-) -> dict[str, JsonValue]:
+async def _collect(context: RunContext, config: CollectConfig, policy: Policy) -> dict[str, JsonValue]:
     starts = config.episodes_per_task * len(config.tasks)
     total = starts * config.tries
     ranges = seed_ranges(config.tasks, Split.TRAIN, episodes=starts, offset=config.seed_offset)

@@ -8,10 +8,9 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deskhand_agent.errors import ModelFilesError
-from deskhand_agent.models.bundle import ModelBundle, build_tiny, load_bundle
-from deskhand_agent.models.tiny import TinyConfig
 from deskhand_agent.precision import Device
 from deskhand_agent.types import Trajectory
 from deskhand_flywheel.errors import (
@@ -23,7 +22,6 @@ from deskhand_flywheel.errors import (
     UnknownPolicy,
 )
 from deskhand_flywheel.lineage import MATERIAL
-from deskhand_flywheel.prm.scoring import ProcessRewardModel
 from deskhand_flywheel.store import Store
 from deskhand_flywheel.types import TrajectoryFilter
 from deskhand_sandbox.base import SandboxSource
@@ -37,6 +35,11 @@ from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.ranks import ALONE, Ranks
 from deskhand_trainer.run_folder import EPISODES, RunFolder, write_json
 from deskhand_trainer.runs import RunKind, RunSpec
+
+if TYPE_CHECKING:
+    # loaded where they are asked for: a run that plays by rule starts in half the time
+    from deskhand_agent.models.bundle import ModelBundle
+    from deskhand_flywheel.prm.scoring import ProcessRewardModel
 
 TOKEN_VARIABLE = "DESKHAND_SANDBOX_TOKEN"
 _ONLY_PLAYS = (RunKind.COLLECT, RunKind.EVALUATE)
@@ -80,6 +83,9 @@ class RunContext:
             RunRefused: it is not in the store, or damaged; it came out of a probe of held-out tasks, and the
                 run does more than measure it; or there is no such memory.
         """
+        from deskhand_agent.models.bundle import build_tiny
+        from deskhand_agent.models.tiny import TinyConfig
+
         if self.spec.policy_in is None:
             bundle = build_tiny(TinyConfig(seed=seed))
         else:
@@ -96,6 +102,8 @@ class RunContext:
         Raises:
             RunRefused: as `bundle`.
         """
+        from deskhand_agent.models.bundle import load_bundle
+
         try:
             record = await self.store.policy(policy_id)
             if is_probe(record.metadata) and self.spec.kind is not RunKind.EVALUATE:
@@ -163,6 +171,8 @@ class RunContext:
         named = policy_id or self.spec.prm_in
         if named is None:
             return None
+        from deskhand_flywheel.prm.scoring import ProcessRewardModel
+
         try:
             folder = await self.store.materialise_policy(named, self.folder.path / "prm_in")
             return ProcessRewardModel.load(folder, device=device)

@@ -92,7 +92,7 @@ def test_every_oracle_task_is_one_of_the_catalogue() -> None:
 
 
 async def test_oracles_succeed_with_one_action_per_turn() -> None:
-    by_task, stats = await run(create_policy("scripted"), range(3))
+    by_task, stats = await run(create_policy("scripted"), range(2))
     failed = [story(each) for episodes in by_task.values() for each in episodes if not succeeded(each)]
     assert failed == []
     assert stats.failures == {}
