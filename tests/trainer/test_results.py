@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentTypeError
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from deskhand_trainer.bench import decoding, memory
 from deskhand_trainer.errors import ResultsError
 from deskhand_trainer.results import (
     Figure,
@@ -15,6 +17,7 @@ from deskhand_trainer.results import (
     write_figures,
     write_results_page,
 )
+from deskhand_trainer.studies import prm, test_time
 
 
 def figure(name: str, value: float, **more: object) -> Figure:
@@ -78,3 +81,28 @@ def test_a_command_line_names_a_file_of_figures_there_or_to_be(tmp_path: Path) -
     (tmp_path / "other.json").write_bytes(b"\xff\xfe")
     with pytest.raises(ArgumentTypeError, match=r"other\.json is not a results file"):
         results_file(str(tmp_path / "other.json"))
+
+
+@pytest.mark.parametrize(
+    ("main", "asked"),
+    [
+        (decoding.main, ["MODEL"]),
+        (memory.main, ["MODEL"]),
+        (prm.main, ["STUDY", "--policy", "policy-0"]),
+        (prm.main, ["STUDY", "--turns", "10"]),
+        (prm.main, ["STUDY", "--seeds", "7"]),
+        (test_time.main, ["STUDY", "--reward-model", "MODEL"]),
+        (test_time.main, ["STUDY", "--tasks", "miniwob/click-test"]),
+    ],
+)
+def test_what_is_measured_otherwise_is_not_published(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    main: Callable[[list[str]], int],
+    asked: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(asked) == 1
+    assert "name another place for others, such as --results my-results" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

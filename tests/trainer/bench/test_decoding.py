@@ -48,5 +48,5 @@ def test_figures_are_written(bundle: ModelBundle, tmp_path: Path) -> None:
 
 
 def test_a_missing_model_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(tmp_path / "none")]) == 1
+    assert main([str(tmp_path / "none"), "--results", str(tmp_path)]) == 1
     assert "no model folder" in capsys.readouterr().err

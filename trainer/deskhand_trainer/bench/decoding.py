@@ -39,9 +39,11 @@ from deskhand_agent.policies.local import LocalPolicy
 from deskhand_agent.shipped import DESKHAND_TINY, shipped_model
 from deskhand_agent.types import Context
 from deskhand_sandbox.types import EnvironmentSpec, Image, Observation, Task, VerifierSpec
-from deskhand_trainer.results import Figure, write_figures, write_results_page
+from deskhand_trainer.errors import TrainerError
+from deskhand_trainer.results import Figure, published_or, write_figures, write_results_page
 
 COMMAND = "deskhand bench decoding"
+PUBLISHED = Path("docs/results")
 ENVIRONMENTS = (1, 4, 16)
 GOALS = {1: ">= 2", 16: ">= 1.3"}
 MAX_TOKENS = 40
@@ -260,19 +262,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "model", metavar="MODEL", nargs="?", help=f"the folder of a tiny model (default: {DESKHAND_TINY})"
     )
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--results", type=Path, default=Path("docs/results"), help="folder for the figures")
+    parser.add_argument(
+        "--results", type=Path, help=f"folder for the figures ({PUBLISHED}, of {DESKHAND_TINY})"
+    )
     options = parser.parse_args(arguments)
     if options.repeats < 1:
         parser.error("repeats must be positive")
     try:
+        results = published_or(options.results, PUBLISHED, of=DESKHAND_TINY, other=options.model is not None)
         model = Path(options.model) if options.model else shipped_model()
         figures = asyncio.run(bench_decoding(model, repeats=options.repeats))
-    except AgentError as error:
+    except (AgentError, TrainerError) as error:
         print(f"cannot measure: {error}", file=sys.stderr)
         return 1
     print(*figures, sep="\n")
-    write_figures(options.results / "trainer.json", figures)
-    write_results_page(options.results)
+    write_figures(results / "trainer.json", figures)
+    write_results_page(results)
     return 0
 
 

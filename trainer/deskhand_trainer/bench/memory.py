@@ -40,10 +40,13 @@ from deskhand_sandbox.registry import create_verifier
 from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Press, Split, TypeText
-from deskhand_trainer.results import Figure, write_figures, write_results_page
+from deskhand_trainer.errors import TrainerError
+from deskhand_trainer.results import Figure, published_or, write_figures, write_results_page
 from deskhand_trainer.wilson import wilson
 
 COMMAND = "deskhand bench memory"
+PUBLISHED = Path("docs/results")
+OWN = "the tiny model's tokenizer"
 TASK = "worlds/corridor"
 DIGITS = 4
 BOUND: dict[str, Any] = {"screens": "text", "n_screenshots": 9, "action_chars": 400, "text_bytes": 9216}
@@ -220,17 +223,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "model", metavar="MODEL", nargs="?", type=Path, help="the folder of a model whose tokenizer counts"
     )
     parser.add_argument("--episodes", type=int, default=20, help="corridors walked with each memory")
-    parser.add_argument("--results", type=Path, default=Path("docs/results"), help="folder for the figures")
+    parser.add_argument("--results", type=Path, help=f"folder for the figures ({PUBLISHED}, of {OWN})")
     told = parser.parse_args(arguments)
     if told.episodes < 1:
         parser.error(f"--episodes is {told.episodes}: give 1 or more")
     try:
+        results = published_or(told.results, PUBLISHED, of=OWN, other=told.model is not None)
         figures = asyncio.run(bench_memory(told.model, episodes=told.episodes))
-    except AgentError as error:
+    except (AgentError, TrainerError) as error:
         print(f"cannot measure: {error}", file=sys.stderr)
         return 1
-    write_figures(told.results / "memory.json", figures)
-    write_results_page(told.results)
+    write_figures(results / "memory.json", figures)
+    write_results_page(results)
     return 0
 
 

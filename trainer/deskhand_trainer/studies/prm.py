@@ -56,7 +56,7 @@ from deskhand_agent.shipped import DESKHAND_TINY
 from deskhand_agent.test_time.settings import Deliberation
 from deskhand_flywheel.errors import FlywheelError
 from deskhand_trainer.config import CollectConfig, EvaluateConfig, LabelConfig, ScoreConfig
-from deskhand_trainer.results import Figure, results_file
+from deskhand_trainer.results import Figure, published_or, results_file
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.done_elsewhere import DoneElsewhere
 from deskhand_trainer.studies.ladder_curves import read_curve
@@ -74,6 +74,8 @@ from deskhand_trainer.studies.runs import StudyRuns, if_done, run_id, until_done
 Part = Literal["quality", "verifier", "reward"]
 PARTS: tuple[Part, ...] = get_args(Part)
 FOLDER = Path(".deskhand/studies/prm")
+PUBLISHED = Path("docs/results/prm.json")
+SEEDS = (0, 1, 2, 3, 4)
 
 
 class PrmStudy:
@@ -268,7 +270,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         default=list(PARTS),
         help="what is measured; of the reward, turns halfway from the start to the better arm's best (all)",
     )
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4], help="of the reward's arms")
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS), help="of the reward's arms")
     parser.add_argument("--tasks", nargs="+", default=list(plan.tasks), help="other ones to train on")
     parser.add_argument("--unseen", nargs="+", default=list(plan.unseen), help="other ones to measure on")
     for name, told in {
@@ -284,7 +286,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--turns", type=int, default=plan.rung.turns, help="of each arm (%(default)s)")
     parser.add_argument("--workers", type=int, default=1, help="jobs at a time (%(default)s)")
     parser.add_argument(
-        "--results", type=results_file, default=Path("docs/results/prm.json"), help="file of the figures"
+        "--results",
+        type=results_file,
+        help=f"file of the figures ({PUBLISHED}, of {DESKHAND_TINY} and the plan as registered)",
     )
     parser.add_argument(
         "--record",
@@ -308,13 +312,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
 
     def work() -> None:
+        results = published_or(
+            options.results,
+            PUBLISHED,
+            of=f"{DESKHAND_TINY} and the plan as registered",
+            other=options.policy != DESKHAND_TINY or plan != Plan() or not {*options.seeds} <= {*SEEDS},
+        )
         told = options.folder, plan, options.policy, options.record
         try:
             if not options.report:
                 PrmStudy(*told).run(options.parts, options.seeds, workers=options.workers)
         finally:
             done = PrmStudy(*told, only_done=True)
-            publish(options.results, done.figures(options.parts, options.seeds))
+            publish(results, done.figures(options.parts, options.seeds))
 
     return until_done(work, AgentError, FlywheelError)
 

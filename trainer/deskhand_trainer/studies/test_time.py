@@ -40,7 +40,7 @@ from deskhand_flywheel.errors import FlywheelError
 from deskhand_flywheel.store import Store
 from deskhand_sandbox.tasks.splits import HELD_OUT_TASKS
 from deskhand_trainer.config import CollectConfig, EvaluateConfig
-from deskhand_trainer.results import results_file
+from deskhand_trainer.results import published_or, results_file
 from deskhand_trainer.runs import RunKind
 from deskhand_trainer.studies.base import MAX_TOKENS
 from deskhand_trainer.studies.base_tasks import train_tasks
@@ -50,6 +50,7 @@ from deskhand_trainer.studies.test_time_figures import part_figures
 
 Part = Literal["trained", "held-out"]
 PARTS: tuple[Part, ...] = get_args(Part)
+PUBLISHED = Path("docs/results/test-time.json")
 EPISODES = 50
 """Per task and arm."""
 SCORED_EPISODES = 40
@@ -209,8 +210,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--results",
         type=results_file,
-        default=Path("docs/results/test-time.json"),
-        help="file of the figures",
+        help=f"file of the figures ({PUBLISHED}, of {DESKHAND_TINY} on whole parts, {EPISODES} episodes)",
     )
     parser.add_argument("--report", action="store_true", help="only write the figures of what is done")
     options = parser.parse_args(argv)
@@ -221,6 +221,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _study(options: argparse.Namespace) -> None:
     tasks = tasks_of(options.parts, options.tasks)
+    usual = (DESKHAND_TINY, None, EPISODES, SCORED_EPISODES, None)
+    asked = options.policy, options.reward_model, options.episodes, options.scored, options.tasks
+    results = published_or(
+        options.results,
+        PUBLISHED,
+        of=f"{DESKHAND_TINY}, judged by a model of its own, on whole parts, {EPISODES} episodes each",
+        other=asked != usual,
+    )
     study = ThinkingStudy(
         options.folder,
         policy=options.policy,
@@ -234,7 +242,7 @@ def _study(options: argparse.Namespace) -> None:
 
     def tell(part: Part, arms: Mapping[str, Mapping[str, Any]], made: Mapping[str, str]) -> None:
         found = part_figures(part, tasks[part], arms, modes=modes, turns=TURNS, config=config, made=made)
-        publish(options.results, found)
+        publish(results, found)
 
     study.run(tasks, tell)
 
