@@ -223,12 +223,12 @@ async def test_others_are_held_no_longer_than_patience(connect: Connect, endpoin
 
 
 async def test_patience_begins_with_the_first_request(connect: Connect, endpoint: Any) -> None:
-    endpoint.queue = [trouble(429, retry_after_ms="1200")]
-    client = connect(patience_s=2.0)
+    endpoint.queue = [trouble(429, retry_after_ms="3000")]
+    client = connect(patience_s=5.0)
     first = asyncio.create_task(client.post("/x", {}, read))
     while not client.troubles:
         await asyncio.sleep(0.005)
-    endpoint.queue = [JSONResponse({"said": "first"}), trouble(503, retry_after="1")]
+    endpoint.queue = [JSONResponse({"said": "first"}), trouble(503, retry_after_ms="2500")]
     second = await client.post("/x", {}, read)
     assert ((await first).content, second.content) == ("first", "hello")
     assert second.cost["server_error"] == 1.0

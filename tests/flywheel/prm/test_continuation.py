@@ -278,7 +278,7 @@ async def test_all_workers_go_on_once_the_start_is_known(store: Store) -> None:
         async def act(self, context: Context) -> Decision:
             self.at_once += 1
             self.most = max(self.most, self.at_once)
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.02)
             self.at_once -= 1
             return await super().act(context)
 
