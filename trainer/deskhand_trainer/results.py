@@ -25,6 +25,8 @@ from typing import Any, cast
 from deskhand_sandbox.types import JsonValue
 from deskhand_trainer.errors import ResultsError
 
+PUBLISHED = Path("docs/results")
+"""Where a command line's figures go unless it names another folder."""
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,

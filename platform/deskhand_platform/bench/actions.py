@@ -36,7 +36,7 @@ from deskhand_sandbox.host import HostSettings, SandboxClient, start_host
 from deskhand_sandbox.manager import PoolSettings
 from deskhand_sandbox.types import Split
 from deskhand_trainer.errors import TrainerError
-from deskhand_trainer.results import Figure, published_or, write_figures, write_results_page
+from deskhand_trainer.results import PUBLISHED, Figure, published_or, write_figures, write_results_page
 from deskhand_trainer.rollouts import Collected, collect, jobs_of, seed_ranges
 from deskhand_trainer.studies.base_tasks import train_tasks
 from deskhand_trainer.studies.runs import model_named
@@ -44,7 +44,6 @@ from deskhand_trainer.studies.runs import model_named
 COMMAND = "deskhand bench actions"
 ALONE_EPISODES = 24
 MAX_TOKENS = 40
-PUBLISHED = Path("docs/results")
 
 
 async def bench_actions(

@@ -34,12 +34,11 @@ from deskhand_trainer.base.examination import Mark, examine, refuse_unfit
 from deskhand_trainer.base.pages import SeenPage, look, page_tasks
 from deskhand_trainer.base.questions import LONGEST_WORD, Kind
 from deskhand_trainer.errors import ResultsError
-from deskhand_trainer.results import Figure, published_or, write_figures, write_results_page
+from deskhand_trainer.results import PUBLISHED, Figure, published_or, write_figures, write_results_page
 from deskhand_trainer.studies.runs import model_named
 
 COMMAND = "deskhand bench base"
 TABS, PAGES = 4, 200
-PUBLISHED = Path("docs/results")
 SIZES: Mapping[str, str] = {f"{width}x{height}": end for end, (width, height) in SIZES_PX.items()}
 """As one writes them -> end of a task's name."""
 FIGURES: Mapping[Kind, tuple[str, str | None]] = {

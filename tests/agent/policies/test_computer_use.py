@@ -89,7 +89,7 @@ BODY = st.one_of(
     [(read_response, "openai"), (read_message, "anthropic"), (read_message, "anthropic_20250124")],
 )
 def test_whatever_comes_is_a_turn_or_nonsense(read: Callable[[object], Any], dialect: str) -> None:
-    @settings(max_examples=150)
+    @settings(max_examples=400)
     @given(BODY)
     @example(
         {"output": [{"type": "computer_call", "call_id": "a", "pending_safety_checks": 7, "actions": [{}]}]}

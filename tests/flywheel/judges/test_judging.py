@@ -410,7 +410,8 @@ async def test_no_more_requests_are_under_way_than_told(store: Store, endpoint: 
         nonlocal under_way, most
         under_way += 1
         most = max(most, under_way)
-        several.set() if most > 1 else None
+        if most > 1:
+            several.set()
         await several.wait()
         await asyncio.sleep(0.02)
         under_way -= 1

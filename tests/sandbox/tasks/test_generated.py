@@ -235,7 +235,7 @@ async def test_facts_say_where_everything_is(sandbox: Sandbox) -> None:
 async def test_no_other_looks_as_if_of_the_colour_a_thing_is_pointed_out_by(sandbox: Sandbox) -> None:
     told = 0
     await sandbox.reset(make_task("generated/press-color-large", 0))
-    for seed in range(20):
+    for seed in range(40):
         await draw(sandbox, "generated/press-color-large", seed)
         facts: Any = await sandbox.evaluate(SHADES)
         for fact in facts:
@@ -248,7 +248,7 @@ async def test_no_other_looks_as_if_of_the_colour_a_thing_is_pointed_out_by(sand
                     if each is not fact
                 ]
                 assert not apart or min(apart) >= 32, (seed, fact["descriptions"])
-    assert told > 20
+    assert told > 40
 
 
 @pytest.mark.parametrize(

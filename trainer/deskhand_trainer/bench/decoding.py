@@ -40,10 +40,9 @@ from deskhand_agent.shipped import DESKHAND_TINY, shipped_model
 from deskhand_agent.types import Context
 from deskhand_sandbox.types import EnvironmentSpec, Image, Observation, Task, VerifierSpec
 from deskhand_trainer.errors import TrainerError
-from deskhand_trainer.results import Figure, published_or, write_figures, write_results_page
+from deskhand_trainer.results import PUBLISHED, Figure, published_or, write_figures, write_results_page
 
 COMMAND = "deskhand bench decoding"
-PUBLISHED = Path("docs/results")
 ENVIRONMENTS = (1, 4, 16)
 GOALS = {1: ">= 2", 16: ">= 1.3"}
 MAX_TOKENS = 40

@@ -41,11 +41,10 @@ from deskhand_sandbox.tasks import make_task
 from deskhand_sandbox.tasks.splits import seeds
 from deskhand_sandbox.types import Press, Split, TypeText
 from deskhand_trainer.errors import TrainerError
-from deskhand_trainer.results import Figure, published_or, write_figures, write_results_page
+from deskhand_trainer.results import PUBLISHED, Figure, published_or, write_figures, write_results_page
 from deskhand_trainer.wilson import wilson
 
 COMMAND = "deskhand bench memory"
-PUBLISHED = Path("docs/results")
 OWN = "the tiny model's tokenizer"
 TASK = "worlds/corridor"
 DIGITS = 4

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-from playwright.async_api import Browser, Playwright, async_playwright
+from playwright.async_api import Browser, BrowserContext, Playwright, async_playwright
 from playwright.async_api import Error as PlaywrightError
 
 from deskhand_sandbox.backends.browser.cdp import CdpClosed, CdpSession, Payload
@@ -247,16 +247,20 @@ async def _start(playwright: Playwright, executable: str, arguments: tuple[str, 
         try:
             return await _connect(playwright, await asyncio.shield(launching), port)
         except BaseException:
-            launching.add_done_callback(_close_unused)
+            close_unused(launching)
             raise
 
 
-def _close_unused(launching: asyncio.Future[Browser]) -> None:
-    """Close a browser that nobody came to use, once it is up."""
-    if not launching.cancelled() and launching.exception() is None:
-        closing = asyncio.create_task(launching.result().close(), name="close an unused browser")
-        # its driver may have ended with it
-        closing.add_done_callback(lambda task: task.cancelled() or task.exception())
+def close_unused(making: asyncio.Future[Browser] | asyncio.Future[BrowserContext]) -> asyncio.Task[None]:
+    """Close a browser or a context that nobody came to use, once it is made; failures are nobody's."""
+
+    async def close() -> None:
+        await (await making).close()
+
+    closing = asyncio.create_task(close(), name="close what is unused")
+    # its driver may have ended with it
+    closing.add_done_callback(lambda task: task.cancelled() or task.exception())
+    return closing
 
 
 async def _connect(playwright: Playwright, browser: Browser, port: int) -> Chromium:

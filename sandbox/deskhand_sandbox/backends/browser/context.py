@@ -12,7 +12,7 @@ from playwright.async_api import BrowserContext, Dialog, Page, ProxySettings
 from playwright.async_api import Error as PlaywrightError
 
 from deskhand_sandbox.backends.browser.cdp import CdpClosed, DialogOpened
-from deskhand_sandbox.backends.browser.chromium import Chromium
+from deskhand_sandbox.backends.browser.chromium import Chromium, close_unused
 from deskhand_sandbox.backends.browser.clipboard import Clipboard
 from deskhand_sandbox.backends.browser.downloads import Downloads
 from deskhand_sandbox.backends.browser.input import PageInput
@@ -370,11 +370,5 @@ async def _make(
         # shielded: the driver, once asked, makes it all the same
         return await asyncio.shield(making)
     except asyncio.CancelledError:
-        await asyncio.wait({asyncio.create_task(_close_unused(making))}, timeout=_UNUSED_S)
+        await asyncio.wait({close_unused(making)}, timeout=_UNUSED_S)
         raise
-
-
-async def _close_unused(making: asyncio.Future[BrowserContext]) -> None:
-    """Close a context that nobody came to use, once it is made."""
-    with contextlib.suppress(PlaywrightError):
-        await (await making).close()

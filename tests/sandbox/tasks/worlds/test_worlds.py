@@ -25,7 +25,7 @@ def board(task_id: str, seed: int) -> str:
 @pytest.mark.parametrize("task_id", PROVEN)
 async def test_the_oracle_wins_within_the_limit(task_id: str) -> None:
     sandbox = WorldSandbox()
-    for seed in range(8):
+    for seed in range(25):
         task = make_task(task_id, seed)
         await sandbox.reset(task)
         for turn in range(task.limits.turns):
@@ -93,7 +93,7 @@ def test_the_best_walk_over_slippery_ice_is_as_good_as_known() -> None:
 
 async def test_slippery_ice_is_walked_at_its_best() -> None:
     sandbox, won = WorldSandbox(), 0
-    for seed in range(20):
+    for seed in range(60):
         task = make_task("worlds/frozen-lake-4x4-slippery", seed)
         await sandbox.reset(task)
         for turn in range(task.limits.turns):
@@ -102,4 +102,4 @@ async def test_slippery_ice_is_walked_at_its_best() -> None:
             (action,) = await best_actions(task, sandbox, turn)
             await sandbox.act(action)  # pyright: ignore[reportArgumentType]
         won += await sandbox.evaluate("won") is True
-    assert 5 <= won <= 19
+    assert 15 <= won <= 59
