@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import httpx
@@ -17,6 +19,7 @@ from deskhand_flywheel.store import Store
 from deskhand_platform.queue import TaskQueue
 from deskhand_platform.settings import WorkerSettings
 from deskhand_platform.states import WorkState
+from deskhand_platform.takeovers import HOLD_S
 from deskhand_platform.task_orders import PolicyRef, TaskOrder
 from deskhand_platform.worker import EpisodeWorker
 from deskhand_sandbox.base import SandboxSource
@@ -161,14 +164,17 @@ async def test_a_lease_lasts_while_a_person_is_at_it_and_no_longer(
 async def test_controls_that_nobody_renews_are_let_go(
     store: Store, monkeypatch: pytest.MonkeyPatch, client: httpx.AsyncClient, sandboxes: SandboxSource
 ) -> None:
-    monkeypatch.setattr("deskhand_platform.takeovers.HOLD_S", 0.3)
+    ahead_s = 0.0
+    clock = SimpleNamespace(monotonic=time.monotonic, time=lambda: time.time() + ahead_s)
+    monkeypatch.setattr("deskhand_platform.takeovers.time", clock)
     async with working(store, sandboxes) as queue:
         order = TaskOrder(task=make_task("fake/never-done", 0), policy=PolicyRef(name="any", settings={}))
         queued = await queue.submit(order)
         running = await until(lambda: queue.get(queued.id), lambda one: one.trajectory_id)
         path = f"/v1/trajectories/{running.trajectory_id}/takeover"
         assert (await client.put(path)).status_code == 200
-        await until(lambda: client.get(path), lambda said: said.json()["by"] is None)
+        ahead_s = HOLD_S
+        assert (await client.get(path)).json()["by"] is None
         stood = len((await store.trajectory(str(running.trajectory_id))).steps)
         await until(
             lambda: store.trajectory(str(running.trajectory_id)), lambda kept: len(kept.steps) > stood + 2

@@ -252,12 +252,12 @@ async def test_a_judge_that_hangs_voids_each_it_is_asked_about(
 async def test_a_judge_that_waits_for_its_endpoints_rate_limit_is_not_late(
     store: Store, spot: Any, spot_oracle: Any, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    outcomes = make(within_s=0.5)
+    outcomes = make(within_s=3.0)
     score = outcomes._judge.score
 
     async def held(trajectory: Trajectory) -> OutcomeScore:
         with waiting_ones_turn():
-            await asyncio.sleep(0.6)
+            await asyncio.sleep(3.1)
             return await score(trajectory)
 
     monkeypatch.setattr(outcomes._judge, "score", held)
