@@ -68,6 +68,19 @@ def test_reads_every_kind_of_field() -> None:
             {"value_pretraining": {"max_epoch": 3}},
             r"unknown field 'value_pretraining.max_epoch'; did you mean max_epochs",
         ),
+        *(
+            (
+                {**compared, "tasks": ["click-test", "click-button"], "episodes_per_iteration": 3},
+                r"group_size 1: 3 episodes of 2 tasks are not two of each, and an episode is compared with "
+                r"the others of its group: try group_size=2 with episodes_per_iteration=4",
+            )
+            for compared in (
+                {"advantage": "grpo", "normalisation": "none"},
+                {"advantage": "rloo", "normalisation": "none", "rollouts": "stream"},
+                {"normalisation": "group"},
+                {"keep_spread": 0.5},
+            )
+        ),
         ({"value_pretraining": 3}, r"field 'value_pretraining' must be a mapping of fields"),
         (
             {"critic_warmup": 2, "advantage": "grpo"},

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from deskhand_agent.types import StopReason
 from deskhand_sandbox.pictures import encoded
+from deskhand_trainer.actor_critic import reply_mask
 from deskhand_trainer.batches import Batch, prepare
 from deskhand_trainer.chain import STEP, chain_episodes
 from deskhand_trainer.choices import BY_GROUP
@@ -817,6 +818,23 @@ def test_kl_on_the_first_attempt_leaves_later_ones_free() -> None:
     assert pull("first_attempt", 0) == pytest.approx(pull("all", 0), rel=1e-5)
     assert pull("all", 1) > 0
     assert pull("first_attempt", 1) == 0.0
+
+
+def test_kl_to_the_reference_is_told_as_it_is_weighed() -> None:
+    """Mean of e^d − d − 1 over the tokens, d = log-probability by the reference less that by the policy."""
+    config = replace(BASE, kl_coef=0.5, epochs=1, minibatch=999, microbatch=5)
+    samples = batch_for(config).samples
+    away = fresh()
+    with torch.no_grad():
+        away.logits.copy_(away.logits + torch.randn(away.logits.shape))
+        by_reference, by_policy = (
+            each.score(samples, temperature=config.temperature).logprobs for each in (away, fresh())
+        )
+    apart = (by_reference - by_policy)[reply_mask(samples)]
+    report = Learner(fresh(), config, reference=away).update(samples, lr=0.05)
+    assert report.kl_reference == pytest.approx(float((apart.exp() - apart - 1).mean()), rel=1e-5) != 0
+    free = Learner(fresh(), config, reference=away).update(samples, lr=0.05, held=False)
+    assert math.isnan(free.kl_reference)
 
 
 @pytest.mark.parametrize("advantage", ["return", "grpo", "rloo"])

@@ -20,8 +20,8 @@ from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.ppo import PpoLoop
 
 WANTED = {
-    "explained_variance", "clip_fraction", "entropy", "entropy_void", "kl_per_turn", "ratio_mean",
-    "ratio_max",
+    "explained_variance", "clip_fraction", "entropy", "entropy_void", "kl_per_turn",
+    "kl_reference", "ratio_mean", "ratio_max",
     "staleness_mean", "staleness_max", "effective_share", "value_loss", "policy_loss", "reward_outcome",
     "void_share", "over_turn_share", "success_sampled", "actor_grad_norm", "critic_grad_norm", "logprob_gap",
     "skipped_steps", "dropped", "image_encoder_calls", "lr",
@@ -52,7 +52,7 @@ async def test_every_metric_comes_to_the_database_to_tensorboard_and_to_stdout(
     reporter = Reporter(store, subject="run:r", folder=tmp_path / "board")
     config = PpoConfig(
         tasks=("fake/spot",), iterations=1, minutes=0.0, episodes_per_iteration=12, max_tokens=12,
-        concurrency=4, validation_episodes=2, threads=1, importance_cap=2.0, rollouts="stream",
+        concurrency=4, validation_episodes=2, threads=1, importance_cap=2.0, rollouts="stream", kl_coef=0.01,
         value_pretraining=ValuePretrainingConfig(enabled=False),
     )  # fmt: skip
     setting = PpoSetting(

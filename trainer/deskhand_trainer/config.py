@@ -371,9 +371,12 @@ class PpoConfig:
                 f"normalisation: with advantage {self.advantage!r} a group that all went alike teaches "
                 "nothing, and less the batch's mean it would: set normalisation=none"
             )
-        refuse_counts(
-            self.episodes_per_iteration, group=self.group_size, tasks=len(self.tasks), rollouts=self.rollouts
-        )
+        refuse_counts(self)
+
+    @property
+    def compares_groups(self) -> bool:
+        """Whether what an episode teaches hangs on others of its group: one alone teaches nothing."""
+        return self.advantage in BY_GROUP or self.normalisation == "group" or self.keep_spread < 1
 
     @property
     def by_critic(self) -> bool:

@@ -120,6 +120,7 @@ def iteration_metrics(
         "value_loss": report.value_loss,
         "entropy": report.entropy,
         "kl_per_turn": report.kl_per_turn,
+        **({} if math.isnan(report.kl_reference) else {"kl_reference": report.kl_reference}),
         "clip_fraction": report.clip_fraction,
         "ratio_mean": report.ratio_mean,
         "ratio_max": report.ratio_max,

@@ -19,7 +19,6 @@ from deskhand_flywheel.trajectories import MAX_PAGE
 from deskhand_flywheel.types import JudgeTrouble, TrajectoryFilter, TrajectoryPage
 from deskhand_trainer.acting import ActingEngines
 from deskhand_trainer.admission import LoopSeeds
-from deskhand_trainer.choices import BY_GROUP
 from deskhand_trainer.curriculum import in_turn, shares, turn_limit, turn_limits
 from deskhand_trainer.demonstrations import Choose, demonstrations, successes
 from deskhand_trainer.early_stop import LowScores
@@ -367,8 +366,7 @@ class Gatherer:
     def _least(self) -> int:
         """Episodes of a start state that teach something: where groups are compared, one alone does not."""
         c = self._config
-        compared = c.advantage in BY_GROUP or c.normalisation == "group" or c.keep_spread < 1
-        return 2 if compared and c.group_size > 1 else 1
+        return 2 if c.compares_groups and c.group_size > 1 else 1
 
     def _staleness(self, trajectory: Trajectory) -> int:
         """Updates since the oldest weights that drew a turn of it."""

@@ -281,7 +281,9 @@ class Learner:
             held = rows.token_shares
             if c.kl_on == "first_attempt":
                 held = held * torch.tensor([[s.attempt == 0] for s in rows.samples])
-            rest = rest + self._kl_coef * (held * kl_k3(logprobs, rows.reference, rows.mask)).sum()
+            kl = (held * kl_k3(logprobs, rows.reference, rows.mask)).sum()
+            rest = rest + self._kl_coef * kl
+            tally.count_reference(kl)
         tally.policy_loss += policy.item()
         tally.entropy += entropy.item()
         mass = torch.zeros(()) if terms is None else (rows.policy_weights * terms.clipped_mass).sum()

@@ -22,6 +22,9 @@ class UpdateReport:
     """Mean token entropy in nats."""
     kl_per_turn: float
     """Mean over turns of the summed k3 estimate between the drawing and the updated policy, last epoch."""
+    kl_reference: float = math.nan
+    """What the KL penalty weighs: mean k3 estimate to the reference (arXiv:2402.03300, equation 4) over
+    tokens, those it leaves free as 0. NaN where none is held."""
     clip_fraction: float
     """Share of ratios whose gradient the clip took, all epochs."""
     ratio_mean: float
@@ -56,6 +59,7 @@ class Tally:
         self.gap, self.gap_tokens, self.steps = 0.0, 0, 0
         self.ratio_sum, self.ratio_max, self.ratios, self.clipped = 0.0, 1.0, 0, 0
         self.kl, self.kl_turns = 0.0, 0
+        self.kl_reference, self.referred = 0.0, 0
         self.weights, self.weights_squared, self.weighed = 0.0, 0.0, 0
         self.bias_norm, self.bias_scaled, self.skipped, self.pictures = 0.0, 0, 0, 0
 
@@ -91,6 +95,11 @@ class Tally:
             self.gap += gaps.sum().item()
             self.gap_tokens += gaps.numel()
 
+    def count_reference(self, kl: Tensor) -> None:
+        """The mean over a minibatch, or a micro-batch's part of it; []."""
+        self.kl_reference += kl.item()
+        self.referred += 1
+
     def count_weights(self, logprobs: Tensor, drawn_logprobs: Tensor, mask: Tensor) -> None:
         """How unlike the importance weights are of tokens scored before any step."""
         weights = (logprobs - drawn_logprobs)[mask].double().exp()
@@ -114,6 +123,7 @@ class Tally:
             value_loss=self.value_loss / steps,
             entropy=self.entropy / steps,
             kl_per_turn=self.kl / max(1, self.kl_turns),
+            kl_reference=self.kl_reference / steps if self.referred else math.nan,
             clip_fraction=self.clipped / max(1, self.ratios),
             ratio_mean=self.ratio_sum / self.ratios if self.ratios else 1.0,
             ratio_max=self.ratio_max,

@@ -81,6 +81,7 @@ describe("what a chart needs", () => {
     const points = [{ iteration: 1, "iteration/kl_per_turn": 0.02 }];
     expect(DIAGNOSTICS.map((chart) => [chart.title, ...reach(chart, points)])).toEqual([
       ["KL per turn", 0, 0.15],
+      ["KL to the reference", 0, 0],
       ["Clip fraction", 0, 0.3],
       ["Explained variance", 0, 1],
       ["Entropy", 0, 0],

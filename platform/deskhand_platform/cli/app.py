@@ -75,6 +75,7 @@ app.add_typer(evaluations.app, name="evaluations")
 app.add_typer(alarms.app, name="alarms")
 app.add_typer(records.trajectories, name="trajectories")
 app.add_typer(records.policies, name="policies")
+app.add_typer(records.policies, name="policy", hidden=True)  # as one would say of one
 app.add_typer(flywheel.app, name="flywheel")
 app.add_typer(annotation.people, name="annotators")
 app.add_typer(accounts.people, name="users")

@@ -59,6 +59,7 @@ def process(home: Path, *arguments: str, **environment: str) -> subprocess.Compl
         (["eval", "--policy", "deskhand-tin"], 2, "no policy 'deskhand-tin'"),
         (["policies", "export", "nothing", "{home}/out"], 2, "no policy 'nothing'"),
         (["policies", "merge", "one", "two"], 2, "no policy 'one'"),
+        (["policy", "merge", "one", "two"], 2, "no policy 'one'"),
         (["policies", "serve", "nothing"], 2, "no policy 'nothing'"),
         (["policies", "import", "{home}/something"], 2, "{home}/something is no model folder"),
         (["policies", "merge", "one"], 2, "name two policies or more"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,28 @@ def test_adapters_are_kept_as_the_model_they_come_to(tmp_path: Path, deskhand: A
     code, told = deskhand("policies", "import", tmp_path / "mine")
     assert code == 2
     assert "no config.json" in told
+
+
+def test_specialists_are_merged_by_the_weighted_mean_and_remembered_as_parents(
+    tmp_path: Path, deskhand: Any
+) -> None:
+    ids: list[str] = []
+    for seed, name in enumerate(("one", "two")):
+        save_bundle(build_tiny(replace(SMALL, seed=seed)), tmp_path / name)
+        ids.append(deskhand("policies", "import", tmp_path / name)[1].split("policy: ")[1].split()[0])
+    code, told = deskhand("policies", "merge", *ids, "--weight", 3, "--weight", 1)
+    assert code == 0, told
+    policy = told.split("policy: ")[1].split()[0]
+    assert deskhand("policies", "export", policy, tmp_path / "both")[0] == 0
+    one, two, both = (load_bundle(tmp_path / each).model.state_dict() for each in ("one", "two", "both"))
+    for name, weights in both.items():
+        torch.testing.assert_close(weights, 0.75 * one[name] + 0.25 * two[name])
+    shown = json.loads(deskhand("policies", "show", policy, "--json")[1])
+    assert shown["parent_id"] == ids[0]
+    assert shown["metadata"]["merged"] == dict(zip(ids, (3, 1), strict=True))
+    code, line = deskhand("flywheel", "lineage", policy)
+    assert code == 0, line
+    assert all(f"merged, weight {weight}" in line for weight in (3, 1)), line
 
 
 def test_weights_of_another_version_are_not_kept(tmp_path: Path, deskhand: Any) -> None:

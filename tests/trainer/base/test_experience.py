@@ -13,6 +13,8 @@ import torch
 from deskhand_agent.episode import TRY_AGAIN
 from deskhand_agent.models.bundle import ModelBundle
 from deskhand_agent.types import Decision, Step, StepTimings, Trajectory, TrajectoryStart
+from deskhand_flywheel.store import Store
+from deskhand_flywheel.types import EventKind
 from deskhand_sandbox.types import (
     Action,
     Click,
@@ -33,6 +35,7 @@ from deskhand_trainer.base.perception import Perception
 from deskhand_trainer.base.questions import Kind
 from deskhand_trainer.base.shards import read_changes, write_shard
 from deskhand_trainer.base.train import PretrainReport, StageProgress, pretrain
+from deskhand_trainer.metrics import Reporter
 from deskhand_trainer.run_folder import RunFolder
 from deskhand_trainer.run_kinds import pretrain as run_kind
 
@@ -128,7 +131,7 @@ async def test_an_episode_that_showed_nothing_is_not_learned_from(
 
 
 async def test_a_pretrained_model_names_as_its_material_what_it_learned_from(
-    tmp_path: Path, tiny: ModelBundle, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, tiny: ModelBundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not the failures that taught it nothing; how many these were stands beside its figures."""
     heads: Any = SimpleNamespace(save=str)
@@ -157,12 +160,23 @@ async def test_a_pretrained_model_names_as_its_material_what_it_learned_from(
         told.append(learned_from)
         return "p"
 
+    reporter = Reporter(store, subject="run:r", folder=tmp_path / "board")
+    spec = SimpleNamespace(policy_in=None, dataset="failures@1")
     context: Any = SimpleNamespace(
-        folder=RunFolder(tmp_path), spec=SimpleNamespace(policy_in=None), read=list, keep=keep
+        folder=RunFolder(tmp_path), spec=spec, read=list, keep=keep, reporter=reporter
     )
     _, metrics = await run_kind.run(context, PretrainConfig(experience=True))
     assert learned == [[tmp_path / "drawn", tmp_path / "shard"]]
     assert told == [["b"]] and (metrics["failures"], metrics["experience_left_out"]) == (1, 2)
+    (event,) = await store.events_after(0)
+    assert (event.kind, event.name, event.data["failures"]) == (EventKind.METRIC, "pretrain", 1)
+    # of a dataset that shows nothing the pages alone are learned, and it says so
+    monkeypatch.setattr(run_kind, "write_experience", giving(Experience(shards=(), episodes=())))
+    await run_kind.run(context, PretrainConfig(experience=True))
+    alarm, _ = await store.events_after(event.id)
+    reporter.close()
+    assert learned[1:] == [[tmp_path / "drawn"]]
+    assert (alarm.kind, alarm.name, alarm.data["dataset"]) == (EventKind.ALARM, "no_experience", "failures@1")
 
 
 def test_only_the_action_is_asked_and_nothing_is_claimed_of_the_pages(

@@ -46,8 +46,11 @@ async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[st
     taught: tuple[str, ...] = ()
     if config.experience:
         experience = await write_experience(context.folder.path / "experience", context.read(failures))
-        train += experience.shards
+        train = [*train, *experience.shards]
         taught = experience.episodes
+        if context.spec.dataset is not None and not taught:
+            why = "it holds no failure of train seeds that shows what an action does: pages alone are learned"
+            await context.reporter.alarm("no_experience", {"dataset": context.spec.dataset, "why": why})
     told_of = Teller(context, "pretraining", "pretrain")
     async with stopping() as should_stop:
         report = await asyncio.to_thread(
@@ -77,6 +80,7 @@ async def run(context: RunContext, config: PretrainConfig) -> tuple[str, dict[st
     }
     described: dict[str, JsonValue] = {"training": dict(metrics), "config": asdict(config)}
     kept = await context.keep(folder, described, learned_from=[*taught, *(each.id for each in shown)])
+    await context.reporter.metric("pretrain", metrics, step=report.steps)
     return kept, {**metrics, "curve": [dict(each) for each in report.curve]}
 
 

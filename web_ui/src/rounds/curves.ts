@@ -98,6 +98,7 @@ function validation(mode: string, colour: string): Line {
 
 export const DIAGNOSTICS: readonly Chart[] = [
   line("KL per turn", "kl_per_turn", "figure", [0, null], { limit: 0.15, unit: "nats" }),
+  line("KL to the reference", "kl_reference", "figure", [0, null], { unit: "nats" }),
   line("Clip fraction", "clip_fraction", "share", [0, null], { limit: 0.3 }),
   line("Explained variance", "explained_variance", "figure", [null, 1]),
   line("Entropy", "entropy", "figure", [0, null], { unit: "nats" }),
