@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from deskhand_trainer.studies.ladder_curves import read_curve
 from deskhand_trainer.studies.ladder_figures import COMPARISONS, CONTROL
 from deskhand_trainer.studies.ladder_plan import (
     ARMS,
+    CRITIC_RATES,
     RUNGS,
     SEED_SPACING,
     VARIANTS,
@@ -372,11 +374,27 @@ def test_what_is_done_elsewhere_is_not_done_again(tmp_path: Path, capsys: pytest
     name = specs[3].name
     assert not read.with_arm(name, done(0.5)).have_all(told)  # other settings
     assert not read.with_arm(name, replace(of[name], start="policy-b")).have_all(told)
+    # the critic's rates are compared with one another alone, from starts of their own
+    rates = [f"{RUNGS[0].name}/{arm}-0" for arm in CRITIC_RATES]
+    for each in rates:
+        whole = whole.with_arm(each, replace(of[each], start="policy-b"))
+    write_record(tmp_path / "runs/ladder.json", whole)
+    assert main([*again, "--record", str(tmp_path / "runs/ladder.json")]) == 0
+    assert "nothing left" in capsys.readouterr().out
     # done before a setting was thought of: it is as it was then
     early = {key: value for key, value in of[name].config.items() if key not in ("outcome", "freeze")}
     assert read.with_arm(name, done(0.5, config=early)).have_all(told)
     assert not read.with_arm(name, done(0.5, config=early)).have(name, {**told[name], "freeze": "vision"})
     assert read.with_arm(name, done(0.5)).have(specs[4].name, told[specs[4].name]) == of[specs[4].name]
+
+
+def test_nothing_is_left_of_the_record_that_is_published(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    published = Path(__file__).parents[3] / "docs/results/runs/ladder.json"
+    shutil.copy(published, tmp_path / "ladder.json")
+    assert main([str(tmp_path / "study"), "--record", str(tmp_path / "ladder.json")]) == 0
+    assert "nothing left" in capsys.readouterr().out
 
 
 def test_a_damaged_record_is_refused_in_a_sentence(

@@ -2,7 +2,7 @@
 
     deskhand study ladder [FOLDER] [--rungs sokoban …] [--arms ppo …] [--seeds 0 1 2] [--workers 2]
 
-A rung is a task. All arms of a seed go on from one policy that solves some of the start states: on Sokoban's
+A rung is a task. The arms of a seed go on from one policy that solves some of the start states: on Sokoban's
 text a new model that has imitated a few of the oracle's episodes, on a web page the package's as it is, which
 never saw that task. An arm is a preset of `deskhand train presets`, and nothing else set by arm. All of a
 rung get the same number of turns in their sandboxes, those that value pretraining takes included, the same
@@ -12,7 +12,8 @@ drawing and greedily.
 Arms: `grpo`; `rebn` (REINFORCE with ReBN); `ppo` (over tokens); `turn-ppo`; `st-ppo`; `unpretrained`, which
 is turn-PPO with a critic that begins untaught; `bilevel`. On Sokoban, registered after those had been
 measured there, `critic-5`, `critic-50` and `critic-500`: turn-PPO whose critic learns at so many times the
-policy's rate, where all others' does at ten; Turn-PPO is told of with 5 and with 500. Control: `shuffled`,
+policy's rate, where all others' does at ten (Turn-PPO is told of with 5 and with 500). They go on from
+starts of their own, made in the same way, and are compared with one another alone. Control: `shuffled`,
 turn-PPO with outcomes dealt out at random, and a critic trained on shuffled returns, neither of which may
 learn anything; the critic's counts where it explains more of real returns than a control may.
 
@@ -65,6 +66,7 @@ from deskhand_trainer.studies.ladder_curves import draw_curves, iterations_done,
 from deskhand_trainer.studies.ladder_figures import CONTROL, failed_figure, ladder_figures
 from deskhand_trainer.studies.ladder_plan import (
     ARMS,
+    CRITIC_RATES,
     RUNGS,
     ArmSpec,
     arm_config,
@@ -205,9 +207,10 @@ class LadderStudy:
 
 
 def _beside(spec: ArmSpec, specs: Sequence[ArmSpec]) -> dict[str, Any]:
-    """What the arms of a rung and a seed are told: they are one comparison, and done from one start."""
+    """What the arms are told that it is compared with, of its rung and seed: they are done from one start."""
     same = [each for each in specs if each.rung is spec.rung and each.seed == spec.seed]
-    return {each.name: asdict(arm_config(each)) for each in same}
+    rates = spec.arm in CRITIC_RATES
+    return {each.name: asdict(arm_config(each)) for each in same if (each.arm in CRITIC_RATES) is rates}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

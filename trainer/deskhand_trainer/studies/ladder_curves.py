@@ -17,6 +17,8 @@ from deskhand_trainer.studies.runs import run_id
 
 SIZE_IN = (7.0, 4.0)
 DPI = 110
+COLOURS = 10
+"""Before they come round: then lines are broken."""
 
 
 def read_curve(store: tuple[str, str], name: str) -> Curve:
@@ -60,12 +62,12 @@ def draw_curves(curves: Mapping[str, Sequence[Curve]], title: str, path: Path) -
     FigureCanvasAgg(plot)
     axes = plot.subplots()
     for number, (arm, seeds) in enumerate(curves.items()):
-        colour = f"C{number}"
+        colour, style = f"C{number}", "--" if number >= COLOURS else "-"
         for curve in seeds:
             axes.plot(*zip(*curve, strict=True), color=colour, alpha=0.25, linewidth=1)
         # arms end iterations at other turns in every seed: the n-th measurements are averaged
         together = [tuple(map(mean, zip(*points, strict=True))) for points in zip(*seeds, strict=False)]
-        axes.plot(*zip(*together, strict=True), color=colour, linewidth=2, label=arm)
+        axes.plot(*zip(*together, strict=True), color=colour, linestyle=style, linewidth=2, label=arm)
     axes.set(xlabel="turns played", ylabel="success on validation seeds, sampled", title=title, ylim=(0, 1))
     axes.grid(visible=True, alpha=0.3)
     axes.legend(loc="upper left", ncols=4, fontsize="small")

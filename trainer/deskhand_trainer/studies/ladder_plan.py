@@ -26,7 +26,9 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "critic-500": {"critic_lr": 5e-2},
 }
 """Arms that are turn-PPO but for this."""
-ON_THE_FIRST = (CONTROL, "critic-5", "critic-50", "critic-500")
+CRITIC_RATES: tuple[Arm, ...] = ("critic-5", "critic-50", "critic-500")
+"""Compared with one another alone, from starts of their own."""
+ON_THE_FIRST = (CONTROL, *CRITIC_RATES)
 """Arms of the first rung alone, of whose rate those of the critic are multiples."""
 TEST_EPISODES, CONTROL_EPISODES = 256, 1024
 SEED_SPACING = 20_000
