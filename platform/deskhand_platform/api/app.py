@@ -99,7 +99,7 @@ def create_app(services: Services | None = None, *, version: str = "0.1.0") -> F
             part.router,
             prefix=PREFIX,
             dependencies=[Depends(refuse_unknown)],
-            responses=dict.fromkeys((400, 401, 403, 404, 409, 422, 429), REFUSAL),
+            responses=dict.fromkeys((400, 401, 403, 404, 409, 422, 429, 503), REFUSAL),
         )
     app.include_router(operations.router)
     app.include_router(session.router)

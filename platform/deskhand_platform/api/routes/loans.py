@@ -17,14 +17,14 @@ from deskhand_platform.api.loan_models import (
     LoanStart,
     SeenModel,
 )
-from deskhand_platform.api.models import ErrorAnswer, TaskSubmission
+from deskhand_platform.api.models import TaskSubmission
 from deskhand_platform.api.wanted import wanted_task
 from deskhand_platform.errors import InvalidField
 from deskhand_platform.loans import IDLE_S
 from deskhand_platform.naming import named_in
 from deskhand_sandbox.types import ControlAction, DeviceAction, Observation
 
-router = APIRouter(tags=["sandboxes"], responses={503: {"model": ErrorAnswer}})
+router = APIRouter(tags=["sandboxes"])
 
 
 @router.post("/sandboxes", status_code=201)

@@ -7,14 +7,14 @@ import base64
 from fastapi import APIRouter
 
 from deskhand_platform.api.deps import Have, User
-from deskhand_platform.api.models import ErrorAnswer, TaskPreview, TaskSubmission
+from deskhand_platform.api.models import TaskPreview, TaskSubmission
 from deskhand_platform.api.wanted import wanted_task
 from deskhand_platform.preview import first_screen
 
 router = APIRouter(tags=["tasks"])
 
 
-@router.post("/tasks/preview", responses={503: {"model": ErrorAnswer}})
+@router.post("/tasks/preview")
 async def preview_task(have: Have, user: User, body: TaskSubmission) -> TaskPreview:
     """Set the task up in a sandbox, look at it once, and give the sandbox back; nothing is kept."""
     task = wanted_task(body, have.settings.sandbox.lent)
