@@ -70,15 +70,18 @@ def line(kit: Any, node: Any, role: str, states: Any) -> str | None:
     return " ".join(words)
 
 
-def programs(kit: Any, broken: type[Exception]) -> Iterator[str]:
+def programs(kit: Any, broken: type[Exception], seconds: float) -> Iterator[str]:
     """Lines of every program there is.
+
+    Args:
+        seconds: for all of them; one answer may take a third, so that who does not answer leaves some.
 
     Raises:
         SystemExit: nobody can be asked; says why.
     """
     if kit.init() == NO_BUS:
         sys.exit("nobody answers on the accessibility bus")
-    kit.set_timeout(1000, 2000)
+    kit.set_timeout(round(seconds * 1000 / 3), round(seconds * 2000 / 3))
     desktop = kit.get_desktop(0)
     count = desktop.get_child_count()
     if count < 0:
@@ -99,8 +102,9 @@ def main() -> None:
     gi.require_version("Atspi", "2.0")
     from gi.repository import Atspi, GLib  # pyright: ignore[reportMissingImports]
 
-    nodes, deadline = int(sys.argv[1]), time.monotonic() + float(sys.argv[2])
-    for said in programs(Atspi, GLib.Error):
+    nodes, seconds = int(sys.argv[1]), float(sys.argv[2])
+    deadline = time.monotonic() + seconds
+    for said in programs(Atspi, GLib.Error, seconds):
         if nodes <= 0 or time.monotonic() > deadline:
             print("[the rest is left out]")
             return
