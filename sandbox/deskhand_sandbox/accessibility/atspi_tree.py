@@ -1,9 +1,10 @@
 """Prints the windows on the screen as text, as AT-SPI tells it: one line for each thing there is.
 
-`python3 atspi_tree.py NODES SECONDS`: indented by depth, a line has the role, the name, the text, the states
-and the pixel to click at, as the text tree of a browser has them. It stops at that many lines or seconds, and
-says so, as it does of programs that do not answer. Where nobody can be asked at all, it ends with a reason.
-It runs beside the programs, with the system's Python, and imports nothing of Deskhand.
+`python3 atspi_tree.py NODES SECONDS ANSWER_S`: indented by depth, a line has the role, the name, the text,
+the states and the pixel to click at, as the text tree of a browser has them. It stops at that many lines or
+seconds, and says so, as it does of programs that give no answer in theirs. Where nobody can be asked at
+all, it ends with a reason. It runs beside the programs, with the system's Python, and imports nothing of
+Deskhand.
 """
 
 from __future__ import annotations
@@ -70,18 +71,18 @@ def line(kit: Any, node: Any, role: str, states: Any) -> str | None:
     return " ".join(words)
 
 
-def programs(kit: Any, broken: type[Exception], seconds: float) -> Iterator[str]:
+def programs(kit: Any, broken: type[Exception], answer_s: float) -> Iterator[str]:
     """Lines of every program there is.
 
     Args:
-        seconds: for all of them; one answer may take a third, so that who does not answer leaves some.
+        answer_s: that each may take for an answer; twice as long where it has just begun.
 
     Raises:
         SystemExit: nobody can be asked; says why.
     """
     if kit.init() == NO_BUS:
         sys.exit("nobody answers on the accessibility bus")
-    kit.set_timeout(round(seconds * 1000 / 3), round(seconds * 2000 / 3))
+    kit.set_timeout(round(1000 * answer_s), round(2000 * answer_s))
     desktop = kit.get_desktop(0)
     count = desktop.get_child_count()
     if count < 0:
@@ -102,9 +103,8 @@ def main() -> None:
     gi.require_version("Atspi", "2.0")
     from gi.repository import Atspi, GLib  # pyright: ignore[reportMissingImports]
 
-    nodes, seconds = int(sys.argv[1]), float(sys.argv[2])
-    deadline = time.monotonic() + seconds
-    for said in programs(Atspi, GLib.Error, seconds):
+    nodes, deadline = int(sys.argv[1]), time.monotonic() + float(sys.argv[2])
+    for said in programs(Atspi, GLib.Error, float(sys.argv[3])):
         if nodes <= 0 or time.monotonic() > deadline:
             print("[the rest is left out]")
             return

@@ -27,6 +27,7 @@ TREE = Path(deskhand_sandbox.accessibility.__file__).with_name("atspi_tree.py")
 SYSTEM_PYTHON = "/usr/bin/python3"
 """The one that the system's bindings of AT-SPI are for."""
 TREE_STARTS_S = 10.0
+TREE_ANSWER_S = 1.0
 HAND = Path(__file__).with_name("hand.py")
 PYTHON = "/opt/deskhand"
 """Where this Python's packages are found inside."""
@@ -157,7 +158,7 @@ class Session:
         Raises:
             InfrastructureError: nobody can be asked.
         """
-        program = (SYSTEM_PYTHON, "-", str(nodes), str(timeout_s))
+        program = (SYSTEM_PYTHON, "-", str(nodes), str(timeout_s), str(TREE_ANSWER_S))
         limit_s = timeout_s + TREE_STARTS_S
         try:
             code, out, err = await self._confinement.run(program, given=TREE.read_bytes(), timeout_s=limit_s)

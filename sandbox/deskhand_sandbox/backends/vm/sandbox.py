@@ -39,7 +39,8 @@ SCREEN = frozenset({Capability.SNAPSHOT, Capability.FORK})
 AGENT = frozenset({Capability.RUN, Capability.EVALUATE, Capability.TEXT_TREE})
 TREE = Path(deskhand_sandbox.accessibility.__file__).with_name("atspi_tree.py")
 TREE_NODES = 1500
-TREE_S = 10.0
+TREE_S, TREE_ANSWER_S = 10.0, 3.0
+"""For all of a tree, and for one answer in it: an emulated guest is slow right after a reset."""
 SNAPSHOTS = 32
 """Most that are kept at once: each takes as much of the disk as the guest uses memory."""
 
@@ -299,7 +300,7 @@ class VmSandbox(Sandbox):
 
     async def _tree(self) -> str:
         assert self._terminal is not None
-        program = ("python3", "-", str(TREE_NODES), str(TREE_S))
+        program = ("python3", "-", str(TREE_NODES), str(TREE_S), str(TREE_ANSWER_S))
         code, out, err = await self._terminal.run(program, given=TREE.read_bytes(), timeout_s=2 * TREE_S)
         if code:
             said = err.decode(errors="replace").strip().splitlines()[-1:]
