@@ -236,6 +236,24 @@ MUTATIONS = {
     "alarms": ("diagnostics", "report.kl_per_turn > KL_HIGH", "report.kl_per_turn > 10 * KL_HIGH"),
     "wilson": ("wilson", "(z / (2 * worth)) ** 2", "0.0"),
     "clustered_wilson": ("wilson", "worth=trials / max(1.0, effect)", "worth=trials"),
+    "adaptive λ by turns": ("estimates", '{"turn": 1.0, "token": 0.05,', '{"turn": 0.05, "token": 1.0,'),
+    "entropy bonus": ("learner", "- self._entropy_coef * entropy", "+ self._entropy_coef * entropy"),
+    "ratios of turns": (
+        "minibatch",
+        '{"turn_product": "product", "turn_geometric": "geometric"}',
+        '{"turn_product": "geometric", "turn_geometric": "product"}',
+    ),
+    "entropy_quantile": ("batches", "config.entropy_quantile > 0:", "False:"),
+    "covariance_clip": ("batches", "config.covariance_clip > 0:", "False:"),
+    "dual_clip": ("learner", '"dual_clip": c.dual_clip', '"dual_clip": None'),
+    "value_clip": ("learner", "clip=self.config.value_clip", "clip=None"),
+    "gate of a config": ("batches", "gate=config.gate", "gate=None"),
+    "information_weight": (
+        "batches",
+        "information_weight=config.information_weight",
+        "information_weight=0.0",
+    ),
+    "KL to the reference": ("tally", "self.kl_reference += kl.item()", "self.kl_reference += 0.0"),
 }
 
 NOTICED_BY = {
@@ -249,6 +267,21 @@ NOTICED_BY = {
     "estimates of groups": "learner",
     "estimates of ReBN": "learner",
     "estimates of returns": "learner",
+    "tally": "learner",
+    **dict.fromkeys(
+        (
+            "adaptive λ by turns",
+            "entropy bonus",
+            "ratios of turns",
+            "entropy_quantile",
+            "covariance_clip",
+            "dual_clip",
+            "value_clip",
+            "gate of a config",
+            "information_weight",
+        ),
+        "switches",
+    ),
 }
 """Modules without a test file of their own name, and lines that another one's tests notice."""
 
