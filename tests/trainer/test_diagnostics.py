@@ -6,11 +6,19 @@ from dataclasses import replace
 import pytest
 
 from deskhand_agent.inference import Completion, FinishReason
-from deskhand_agent.types import Decision, Step, StepTimings, StopReason
+from deskhand_agent.types import Decision, Step, StepTimings, StopReason, Trajectory, TrajectoryStart
 from deskhand_agent.worker import WorkerStats
-from deskhand_sandbox.types import Action, Click, Image, KeyDown, Observation, TypeText
+from deskhand_sandbox.tasks import make_task
+from deskhand_sandbox.types import Action, Click, Image, KeyDown, Observation, Split, TypeText
 from deskhand_trainer.batches import Batch
-from deskhand_trainer.diagnostics import Stopwatch, TimeSplit, alarms, entropy_by_action, rollout_metrics
+from deskhand_trainer.diagnostics import (
+    Stopwatch,
+    TimeSplit,
+    alarms,
+    entropy_by_action,
+    iteration_metrics,
+    rollout_metrics,
+)
 from deskhand_trainer.rollouts import Collected
 from deskhand_trainer.tally import UpdateReport
 from deskhand_trainer.types import Episode
@@ -30,6 +38,56 @@ def episodes(wins: int, of: int) -> list[Episode]:
         )
         for i in range(of)
     ]  # fmt: skip
+
+
+def test_an_iterations_figures_are_what_its_episodes_come_to(an_episode: Episode) -> None:
+    """Four episodes of 3, 1, 2 and 2 turns with 2 tokens each: one cut off by turns and one by time, one
+    ended by a watcher, one that succeeded at its second attempt."""
+    (sample,) = an_episode.samples
+    turn = replace(sample, reply_ids=(1, 2))
+    made = [
+        replace(
+            an_episode, samples=(turn,) * 3, stop_reason=StopReason.TURN_LIMIT, void_turns=2, questions=2,
+            unanswered=1,
+        ),
+        replace(an_episode, samples=(turn,), stop_reason=StopReason.DOOMED, void_turns=1),
+        replace(an_episode, samples=(turn,) * 2, stop_reason=StopReason.TIME_LIMIT, questions=1),
+        replace(
+            an_episode, samples=(turn, replace(turn, attempt=1)), success=True,
+            stop_reason=StopReason.FINISHED,
+        ),
+    ]  # fmt: skip
+    learned = tuple(s for e in made for s in e.samples)
+    batch = Batch(
+        samples=(*learned[:5], *(replace(s, in_policy_loss=False) for s in learned[5:])),
+        explained_variance=0.5, reward_parts=(("outcome", 0.25), ("void", -0.1)), replayed=1, skipped_steps=2,
+    )  # fmt: skip
+    report = replace(
+        CALM, policy_loss=-0.5, value_loss=2.0, entropy=0.7, ratio_mean=1.1, logprob_gap=0.02,
+        actor_grad_norm=3.0, critic_grad_norm=4.0, skipped_steps=1, effective_share=0.9, held=True,
+    )  # fmt: skip
+    times = TimeSplit(environment_s=1.0, inference_s=2.0, training_s=5.0)
+    told = iteration_metrics(made, batch, report, times, lr=0.01)
+    of_episodes = {
+        "episodes": 4, "success_sampled": 0.25, "turns": 8, "mean_turns": 2.0, "tokens_per_turn": 2.0,
+        "void_turns": 3, "void_share": 0.375, "over_turn_share": 0.25, "truncated": 2, "doomed": 1,
+        "retried": 1, "questions": 3, "unanswered": 1, "learned_turns": 5, "replayed": 1,
+        "reward_outcome": 0.25, "reward_void": -0.1,
+    }  # fmt: skip
+    of_update = {
+        "explained_variance": 0.5, "policy_loss": -0.5, "value_loss": 2.0, "entropy": 0.7,
+        "kl_per_turn": 0.15, "clip_fraction": 0.30, "ratio_mean": 1.1, "ratio_max": 1.2, "logprob_gap": 0.02,
+        "actor_grad_norm": 3.0, "critic_grad_norm": 4.0, "optimizer_steps": 2, "skipped_steps": 3,
+        "effective_share": 0.9, "policy_held": 1.0, "lr": 0.01, "seconds": 8.0, "time_training": 0.625,
+    }  # fmt: skip
+    assert {name: told[name] for name in (*of_episodes, *of_update)} == {**of_episodes, **of_update}
+
+
+def test_the_effective_share_of_first_scores_goes_before_that_of_the_first_step(an_episode: Episode) -> None:
+    times = TimeSplit(environment_s=1.0, inference_s=2.0, training_s=5.0)
+    scored, report = replace(BATCH, effective_share=0.8), replace(CALM, effective_share=0.9)
+    assert iteration_metrics([an_episode], scored, report, times, lr=0.0)["effective_share"] == 0.8
+    assert "effective_share" not in iteration_metrics([an_episode], BATCH, CALM, times, lr=0.0)
 
 
 def test_a_user_who_does_not_answer_is_named_and_none_who_was_not_there_to_answer() -> None:
@@ -100,7 +158,9 @@ def test_entropy_is_told_by_the_kind_of_the_first_action() -> None:
     }  # fmt: skip
 
 
-def test_what_was_dropped_is_named_and_only_turns_with_ids_have_an_age(an_episode: Episode) -> None:
+def test_rollouts_say_what_was_dropped_how_old_turns_with_ids_are_and_how_sure_the_policy_was(
+    an_episode: Episode,
+) -> None:
     (sample,) = an_episode.samples
     samples = (
         replace(sample, policy_update=1),
@@ -110,10 +170,18 @@ def test_what_was_dropped_is_named_and_only_turns_with_ids_have_an_age(an_episod
     nothing = WorkerStats(
         episodes=0, successes=0, steps=0, failures={}, given_up=0, seconds=1.0, model_s=0.0, act_s=0.0
     )
-    collected = Collected(trajectories=(), dropped={"sandbox_died": 2, "stale": 1}, stats=nothing)
+    start = TrajectoryStart(
+        id="t", task=make_task("fake/never-done", 0), instruction="", policy_id="p", policy_update=0,
+        group_id=None, split=Split.TRAIN, started_at_s=0.0,
+    )  # fmt: skip
+    played = tuple(
+        Trajectory(start=start, steps=(acted(entropy, Click(x=1, y=1)), acted(2.0)), end=None)
+        for entropy in (0.25, 0.75)
+    )
+    collected = Collected(trajectories=played, dropped={"sandbox_died": 2, "stale": 1}, stats=nothing)
     assert rollout_metrics(collected, [replace(an_episode, samples=samples)], update=5) == {
         "dropped": 3, "dropped_sandbox_died": 2, "dropped_stale": 1, "staleness_mean": 2.5,
-        "staleness_max": 4,
+        "staleness_max": 4, "entropy_click": 0.5, "entropy_void": 2.0,
     }  # fmt: skip
 
 
