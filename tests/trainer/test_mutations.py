@@ -312,7 +312,7 @@ NOTICED_BY = {
     "estimates of groups": "learner",
     "estimates of ReBN": "learner",
     "estimates of returns": "learner",
-    "tally": "learner",
+    "KL to the reference": "learner",
     **dict.fromkeys(
         (
             "adaptive λ by turns",
