@@ -16,7 +16,8 @@ from deskhand_platform.cli.app import app
 
 def commands(command: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
     for name, below in getattr(command, "commands", {}).items():
-        yield from commands(below, *path, name)
+        if not below.hidden:  # another name of commands that are here
+            yield from commands(below, *path, name)
     if not hasattr(command, "commands"):
         yield path, command
 

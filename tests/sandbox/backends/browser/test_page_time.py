@@ -72,7 +72,8 @@ async def test_time_goes_as_fast_as_it_is_told(sandbox: BrowserSandbox, page, sp
     # asking takes real time before and after: the page's part of it is less than all
     assert speed * 300 < shown <= speed * passed + 1
     assert abs(date - shown) <= 2 and abs(new_date - shown) <= 2
-    assert abs(ticks - shown / 50) <= 2
+    # those due while the page was busy, as it was stopped, come when it goes on
+    assert speed * 300 / 50 - 1 < ticks <= shown / 50 + 1
     # of 100 px in 100 s, in thousandths of a pixel; its speed is set a moment after the clocks' and goes by
     # whole frames: from the one before that moment, to the one after it
     assert speed * 300 < turned <= speed * (after - before) + 1
