@@ -8,18 +8,24 @@ import torch
 
 from deskhand_agent.types import StopReason
 from deskhand_trainer.config import PpoConfig
-from deskhand_trainer.filters import high_entropy_turns, in_policy_loss, low_covariance, widest_groups
+from deskhand_trainer.filters import (
+    earned,
+    high_entropy_turns,
+    in_policy_loss,
+    low_covariance,
+    widest_groups,
+)
 from deskhand_trainer.types import Episode, TrainingSample
 
 
-def episode(seed: int, earned: float, **changes: Any) -> Episode:
+def episode(seed: int, reward: float, **changes: Any) -> Episode:
     sample = TrainingSample(
-        trajectory_id=f"{seed}/{earned}", turn_index=0, prompt_ids=(1,), reply_ids=(2,), images=(),
-        behaviour_logprobs=(-0.1,), reward=earned,
+        trajectory_id=f"{seed}/{reward}", turn_index=0, prompt_ids=(1,), reply_ids=(2,), images=(),
+        behaviour_logprobs=(-0.1,), reward=reward,
     )  # fmt: skip
     made = Episode(
         trajectory_id=sample.trajectory_id, task_id="t", seed=seed, group_id=f"t#{seed}", samples=(sample,),
-        outcome=earned, success=earned >= 1, stop_reason=StopReason.TERMINATED,
+        outcome=reward, success=reward >= 1, stop_reason=StopReason.TERMINATED,
     )  # fmt: skip
     return replace(made, **changes)
 
@@ -35,9 +41,18 @@ def test_nobody_is_left_out_unasked() -> None:
     ]
 
 
+def test_what_an_episode_earned_is_its_outcomes_pay_alone() -> None:
+    """Of all its attempts, whatever else was paid or taken."""
+    (turn,) = episode(1, 0.5).samples
+    failed = replace(turn, reward=0.1, reward_parts=(("outcome", 0.25), ("void", -0.15)))
+    last = replace(turn, reward=1.0, reward_parts=(("outcome", 0.5), ("process", 0.5)))
+    assert earned([failed, last]) == 0.75
+    assert earned([]) == 0.0
+
+
 def test_the_groups_that_differ_most_stay() -> None:
     pairs = {1: (0.0, 0.0), 2: (1.0, 0.0), 3: (0.6, 0.4), 4: (1.0, 1.0)}
-    episodes = [episode(seed, earned) for seed, both in pairs.items() for earned in both]
+    episodes = [episode(seed, reward) for seed, both in pairs.items() for reward in both]
     config = PpoConfig(group_size=2)
     for share, stay in ((0.25, {2}), (0.5, {2, 3}), (0.26, {2, 3}), (1.0, {1, 2, 3, 4})):
         kept = in_policy_loss(episodes, replace(config, keep_spread=share))

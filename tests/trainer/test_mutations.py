@@ -5,6 +5,7 @@ A line each: module, what stands there, what is put in its place. The module's o
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -47,6 +48,13 @@ MUTATIONS = {
     "archer's V asks a target": ("archer", 'self.targets["q"](turns.after)', 'self.nets["q"](turns.after)'),
     "archer's targets": ("archer", "torch.where(goes_on, following, 0.0)", "following"),
     "archer's targets follow": ("archer", "target.lerp_(net, share)", "target.lerp_(net, 1 - share)"),
+    "archer's newest": ("archer", "if room < 0:", "if room <= 0:"),
+    "archer's newest in order": ("archer", "tuple(reversed(kept))", "tuple(kept)"),
+    "archer's advantages": (
+        "archer",
+        'self.nets["q"](turns.after) - self',
+        'self.nets["q"](turns.after) + self',
+    ),
     "archer's next turn": ("archer", "range(rows + 1, rows + turns)", "range(rows, rows + turns - 1)"),
     "shared_advantages": ("branches", "advantages[rows].mean(0)", "advantages[rows].sum(0)"),
     "shared_advantages of those that count": (
@@ -58,8 +66,36 @@ MUTATIONS = {
     "repeated_turns by those that count": ("branches", "(not each[2], each[0]", "(each[2], each[0]"),
     "repeated_turns in the episode that was left": ("branches", "each[0].shared_turns > 0", "True"),
     "excess_length": ("shaping", "max(0, turn.tokens - shaping.free_tokens)", "turn.tokens"),
+    "conduct_of what was mended": ("shaping", "bool(step.decision.repairs)", "False"),
     "repeats within an attempt": ("shaping", "and not told_again(before)", ""),
     "repeats on the same screen": ("shaping", "and _same_screen(before, step)", ""),
+    "void_turn": ("shaping", "float(turn.void)", "float(turn.mended)"),
+    "mended_format": ("shaping", "float(turn.mended)", "float(turn.repeated)"),
+    "repetition": ("shaping", "float(turn.repeated)", "float(turn.mended)"),
+    "beside strays so often": ("semi_online", "patches > rules.patches", "patches >= rules.patches"),
+    "beside of all the expert's turns": (
+        "semi_online",
+        "patches) / len(expert.steps)",
+        "patches) / len(steps)",
+    ),
+    "beside shows the expert's action": (
+        "semi_online",
+        "decision=replace(step.decision, actions=right,",
+        "decision=replace(step.decision,",
+    ),
+    "alike in all but the point": ("semi_online", "and said == _moved(expert, said)", ""),
+    "alike by the way of a scroll": (
+        "semi_online",
+        "== (_sign(expert.dx_px), _sign(expert.dy_px))",
+        "== (_sign(said.dx_px), _sign(expert.dy_px))",
+    ),
+    "alike from where a drag begins": ("semi_online", "_near(said.path[0], expert.path[0], near_px) and", ""),
+    "alike to where a drag ends": (
+        "semi_online",
+        "said.path[-1], expert.path[-1]",
+        "said.path[0], expert.path[0]",
+    ),
+    "alike but for blanks": ("semi_online", "said.text.strip() == expert", "said.text == expert"),
     "nearness": ("semi_online", "EXACT if alike else 0.0", "0.0 if alike else EXACT"),
     "return_batch_normalised": ("baselines", "kept.std(unbiased=False)", "kept.std()"),
     "dual clip": (
@@ -95,6 +131,16 @@ MUTATIONS = {
     "shares of what is out of reach": ("curriculum", "low <= records[task]", "0.0 <= records[task]"),
     "recorded": ("curriculum", "for won, turns in own if won", "for won, turns in own"),
     "stage_of": ("single_steps", "iteration < curriculum.format", "iteration <= curriculum.format"),
+    "replied sees what came before": ("single_steps", "expert.steps[: screen.index]", "expert.steps"),
+    "replied is paid by its stage": (
+        "single_steps",
+        'near if stage == "single_step"',
+        'near if stage == "format"',
+    ),
+    "replied is one of a screen's": ("single_steps", "#{screen.number}", "#{screen.index}"),
+    "to_learn of last attempts": ("imitation", "map(last_attempt, each)", "each"),
+    "to_learn of the policy loss": ("imitation", "if turn.in_policy_loss", "if True"),
+    "to_learn by what was earned": ("imitation", "(earned(turns),)", "(1.0,)"),
     "screen_at": ("single_steps", "(turn + place) % len", "turn % len"),
     "turn_limit": ("curriculum", "iteration) // every", "iteration + 1) // every"),
     "gate": ("rewards", "outcome >= rule.gate", "outcome > rule.gate"),
@@ -120,6 +166,11 @@ MUTATIONS = {
     ),
     "token_gae bootstrap": ("advantages", "following[ends] = after", "following[ends] = 0 * after"),
     "token_gae values": ("advantages", "torch.cat([values[1:], values[:1]])", "values"),
+    "turn_gae": (
+        "advantages",
+        "return token_gae(rewards, values, mask, gamma=gamma, lam=lam, bootstrap=bootstrap)",
+        "return token_gae(rewards, values, mask, gamma=gamma, lam=lam)",
+    ),
     "decoupled_gae": ("advantages", "returns=critic.returns", "returns=policy.returns"),
     "monte_carlo_returns": (
         "advantages",
@@ -148,6 +199,7 @@ MUTATIONS = {
         "(ratio > 1.0 + clip.high) & (advantages > 0)",
         "(ratio > 1.0 + clip.high)",
     ),
+    "token_ppo": ("losses", "return _surrogate(_ratio(delta)", "return _surrogate(_ratio(-delta)"),
     "turn_ppo product": ("losses", "_ratio(delta.sum(-1)), torch", "_ratio(delta.mean(-1)), torch"),
     "turn_ppo geometric": ("losses", "_ratio(delta.sum(-1) / lengths)", "_ratio(delta.mean(-1))"),
     "ratios are bounded": ("losses", "clamp(min=0)", "clamp(min=0, max=0)"),
@@ -180,10 +232,31 @@ MUTATIONS = {
     "return_batch_normalised of rounding": ("baselines", "if alike(kept)", "if kept.numel() == 0"),
     "trajectory_dpo": ("preferences/losses", "-F.logsigmoid(beta", "F.logsigmoid(beta"),
     "refuel": ("preferences/losses", "/ eta - (returns", "* eta - (returns"),
+    "trajectory_pairs by the last attempt": (
+        "preferences/pairs",
+        "last_attempt(good.samples)",
+        "good.samples",
+    ),
+    "trajectory_pairs of one start": (
+        "preferences/pairs",
+        "return episode.task_id, episode.seed",
+        "return episode.task_id, 0",
+    ),
+    "trajectory_pairs of a task": ("preferences/pairs", "<= limit", "< limit"),
+    "parting_pairs better first": (
+        "preferences/pairs",
+        "key=lambda e: -e.outcome",
+        "key=lambda e: e.outcome",
+    ),
+    "parting_pairs of one state": ("preferences/pairs", "or (turn and a.images != b.images)", ""),
+    "parting_pairs after one prompt": ("preferences/pairs", "a.prompt_ids != b.prompt_ids or", ""),
+    "partners of success and failure": ("preferences/pairs", "if unlike:", "if not unlike:"),
+    "partners beside those a task has": ("preferences/pairs", "Counter(taken)", "Counter[str]()"),
     "in_turn": ("curriculum", "(k + 0.5) / count", "k / count"),
     "turn_limits": ("curriculum", "min(found) for", "max(found) for"),
     "usual": ("self_imitation", "fmean(outcomes) for", "max(outcomes) for"),
     "ran_over": ("filters", "is StopReason.TURN_LIMIT", "is not StopReason.TURN_LIMIT"),
+    "earned": ("filters", 'dict(turn.reward_parts)["outcome"]', "turn.reward"),
     "in_policy_loss": ("filters", "not (config.skip_overlong and", "not (config.skip_void and"),
     "entropy_by_action": ("diagnostics", "setdefault(_kind(step), [])", 'setdefault("all", [])'),
     "rollout_metrics": ("diagnostics", "if s.reply_ids]", "if not s.reply_ids]"),
@@ -231,6 +304,19 @@ MUTATIONS = {
     ),
     "take_up": ("checkpoints", "if apart:", "if not own:"),
     "what of a stream is learned from": ("streaming", "self.beyond = sorted(taken)", "self.beyond = []"),
+    "penalty_cap": ("rewards", "else 2 * self.process_cap", "else self.process_cap"),
+    "penalty_cap of potentials": ("rewards", "(1.0 - (self.process_weight if", "(1.0 - (self.process_cap if"),
+    "penalty_cap alone": ("rewards", "return 0.5", "return 1.0"),
+    "RewardRule's cap": ("rewards", "self.process_cap < 0.5:", "self.process_cap <= 0.5:"),
+    "RewardRule's weight": ("rewards", "self.process_weight < 0:", "self.process_weight < -1:"),
+    "RewardRule's potentials": ("rewards", "self.process_weight >= 1:", "self.process_weight > 1:"),
+    "judged by turns": (
+        "process_reward",
+        "process_scores=tuple(next(scores) for _ in e.samples)",
+        "process_scores=tuple(scores)",
+    ),
+    "judged by states": ("process_reward", 'if form == "centred":', "if True:"),
+    "judged beyond a limit": ("process_reward", "else next(beyond)", "else 0.0"),
     "turn_rewards outcome": ("rewards", "attempts.get(h) or 0.0", "outcome"),
     "turn_rewards progress": ("rewards", "score - first for", "score for"),
     "turn_rewards centre": ("rewards", "(s - centre)", "s"),
@@ -251,6 +337,21 @@ MUTATIONS = {
         "turns, gamma=gamma, lam=1.0).returns",
         "turns, gamma=1.0, lam=1.0).returns",
     ),
+    "token_returns": (
+        "estimates",
+        "mask, _ = _token_table(episodes)\n    return monte_carlo_returns(rewards, mask, gamma=gamma)",
+        "mask, _ = _token_table(episodes)\n    return monte_carlo_returns(rewards, mask, gamma=1.0)",
+    ),
+    "token_returns of a turn's last": (
+        "estimates",
+        "rewards[row, at - 1]",
+        "rewards[row, at - len(sample.reply_ids)]",
+    ),
+    "lambda by what it counts": ("estimates", "ADAPTIVE_ALPHA[config.advantage]", "1.0"),
+    "lambda of turns": ("estimates", "_lambda(config, mask.sum(-1))", "_lambda(config, 2 * mask.sum(-1))"),
+    "lambda as it was given": ("estimates", "    return config.lambda_policy", "    return 1.0"),
+    "groups_of": ("estimates", "e.group_id or e.task_id for", "e.task_id for"),
+    "groups_of a task": ("estimates", "e.group_id or e.task_id for", "e.group_id or e.trajectory_id for"),
     "by_attempt": ("estimates", 'group_id=f"{group} attempt {number}"', "group_id=group"),
     "estimates of turns": (
         "estimates",
@@ -304,6 +405,16 @@ NOTICED_BY = {
     "clipping_bias": "learner",
     "minibatch": "learner",
     "penalties": "shaping",
+    "penalty_cap": "shaping",
+    "penalty_cap of potentials": "shaping",
+    "penalty_cap alone": "shaping",
+    "preferences/pairs": "preferences/train",
+    "lambda by what it counts": "estimates",
+    "lambda of turns": "estimates",
+    "token_returns of a turn's last": "estimates",
+    "lambda as it was given": "estimates",
+    "groups_of": "estimates",
+    "groups_of a task": "estimates",
     "effective_share": "learner",
     "entropy of what is learned": "tally",
     "ratios of what is learned": "tally",
@@ -329,6 +440,18 @@ NOTICED_BY = {
     ),
 }
 """Modules without a test file of their own name, and lines that another one's tests notice."""
+
+
+WHOLLY_BROKEN = ("advantages", "baselines", "filters", "losses", "normalisation", "rewards", "shaping")
+"""Modules of pure functions, every public one of which is to be broken once."""
+
+
+@pytest.mark.parametrize("module", WHOLLY_BROKEN)
+def test_every_public_function_is_broken_by_a_mutation_that_begins_with_its_name(module: str) -> None:
+    lines = ast.parse((PACKAGE / f"{module}.py").read_text()).body
+    public = {f.name for f in lines if isinstance(f, ast.FunctionDef) and not f.name.startswith("_")}
+    broken = {name.split()[0] for name, (where, _, _) in MUTATIONS.items() if where == module}
+    assert public and public <= broken, public - broken
 
 
 @pytest.mark.slow

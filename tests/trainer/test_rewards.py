@@ -68,6 +68,10 @@ def test_environment_rewards_have_a_weight_of_their_own() -> None:
 def test_refuses_what_would_pay_for_loops_and_wrong_lengths() -> None:
     with pytest.raises(ValueError, match="finishing always pays"):
         RewardRule(process_cap=0.5)
+    with pytest.raises(ValueError, match="finishing always pays"):
+        RewardRule(process_cap=-0.1)
+    with pytest.raises(ValueError, match="process_weight must not be negative"):
+        RewardRule(process_weight=-0.5)
     with pytest.raises(ValueError, match="2 process rewards for 3 turns"):
         turn_rewards(RULE, turns=3, outcome=0.0, process=[0.1, 0.2])
 

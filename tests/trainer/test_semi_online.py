@@ -40,8 +40,10 @@ EXPERT: tuple[Action, ...] = (
         ((Press(keys=("Tab",)),), (Press(keys=("Enter",)),), 0.5),
         ((Scroll(x=9, y=9, dy_px=300),), (Scroll(x=90, y=90, dy_px=100),), 1.0),
         ((Scroll(x=9, y=9, dy_px=-100),), (Scroll(x=9, y=9, dy_px=100),), 0.5),
+        ((Scroll(x=9, y=9, dx_px=-100),), (Scroll(x=9, y=9, dx_px=100),), 0.5),
         ((Drag(path=((1, 1), (9, 50), (80, 80))),), (Drag(path=((2, 2), (78, 82))),), 1.0),
         ((Drag(path=((1, 1), (80, 120))),), (Drag(path=((2, 2), (78, 82))),), 0.5),
+        ((Drag(path=((1, 40), (80, 80))),), (Drag(path=((2, 2), (78, 82))),), 0.5),
     ],
 )
 def test_nearness(said: tuple[Action, ...], expert: tuple[Action, ...], reward: float) -> None:

@@ -58,6 +58,19 @@ def test_each_rule_alone(name: str, faults: list[float]) -> None:
     assert list(got) == [name] and got[name] == pytest.approx([-0.25 * fault for fault in faults])
 
 
+def test_each_fault_is_its_own_rules_alone() -> None:
+    faults = (Conduct(void=True), Conduct(mended=True), Conduct(repeated=True))
+    said = {name: [rule(turn, ALL) for turn in faults] for name, rule in RULES.items() if name != "length"}
+    assert said == {"void": [1.0, 0.0, 0.0], "format": [0.0, 1.0, 0.0], "repetition": [0.0, 0.0, 1.0]}
+
+
+def test_penalties_come_to_half_of_what_the_process_reward_leaves() -> None:
+    assert RewardRule(process_cap=0.3).penalty_cap == 0.5  # no process reward is paid
+    assert RewardRule(process_weight=2.0, process_cap=0.3).penalty_cap == pytest.approx((1 - 2 * 0.3) / 2)
+    by_potentials = RewardRule(process_weight=0.8, process_cap=0.3, process_form="potential")
+    assert by_potentials.penalty_cap == pytest.approx((1 - 0.8) / 2)
+
+
 def test_at_weight_0_nothing_changes() -> None:
     plain = turn_rewards(RewardRule(), turns=3, outcome=1.0)
     assert turn_rewards(RewardRule(), turns=3, outcome=1.0, conduct=BAD) == plain

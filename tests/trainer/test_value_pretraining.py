@@ -175,11 +175,11 @@ def test_every_token_has_its_state_and_its_return() -> None:
     samples = [
         replace(s, reply_ids=s.reply_ids * n) for s, n in zip(episode.samples, (2, 1, 3), strict=False)
     ]
-    longer = replace(episode, samples=tuple(samples))
+    longer = replace(episode, samples=tuple(samples), outcome=1.0)
     (rewarded,) = with_rewards([longer], RewardRule())
     lengths = [len(s.reply_ids) for s in samples]
     got = token_returns([rewarded, rewarded], gamma=0.5)
-    want = [0.5**n * episode.outcome for n in reversed(range(sum(lengths)))]
+    want = [0.5**n for n in reversed(range(sum(lengths)))]
     torch.testing.assert_close(got, torch.tensor(want * 2), rtol=1e-6, atol=0)
     model = TabularActorCritic(states=LENGTH + 1, tokens=2, reply_length=3)
     states = token_states(model, [rewarded], microbatch=2)
