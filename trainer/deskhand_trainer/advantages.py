@@ -82,7 +82,7 @@ def turn_gae(
     lam: float | Tensor,
     bootstrap: Tensor | None = None,
 ) -> Estimates:
-    """GAE with a whole turn as one action (Turn-PPO): δ_h = r_h + γV(s_{h+1}) − V(s_h).
+    """GAE with a whole turn as one action: δ_h = r_h + γV(s_{h+1}) − V(s_h) (Turn-PPO, arXiv:2512.17008).
 
     All tokens of turn h share A_h; `spread_over_tokens` writes it onto them.
 
@@ -109,7 +109,8 @@ def decoupled_gae(
     bootstrap: Tensor | None = None,
     gae: Callable[..., Estimates] = token_gae,
 ) -> Estimates:
-    """Advantages with one λ, value targets with another, from the same δ (VC-PPO, arXiv:2503.01491).
+    """Advantages with one λ, value targets with another, from the same δ (VC-PPO, arXiv:2503.01491, there
+    "decoupled GAE").
 
     With λ_critic = 1 the target is the discounted return, unbiased whatever the critic says.
 
@@ -137,7 +138,7 @@ def bilevel_gae(
     lam: float | Tensor,
     bootstrap: Tensor | None = None,
 ) -> Estimates:
-    """GAE over turns, then inside each turn (VAGEN, arXiv:2510.16907, bi-level GAE).
+    """GAE over turns, then inside each turn (VAGEN, arXiv:2510.16907, there "Bi-Level GAE").
 
     Turn GAE reads V for each turn's last token; what it returns there takes the place of that token's reward,
     and token GAE runs inside the turn, where nothing follows the last token. A turn ends where its index

@@ -54,7 +54,8 @@ def leave_one_out(returns: Tensor, groups: Tensor, counted: Tensor | None = None
 def return_batch_normalised(rewards: Tensor, mask: Tensor, *, gamma: float) -> Tensor:
     """(G − mean)/(std + 1e-9) of each turn's discounted return over all turns of the batch: ReBN.
 
-    GEM (arXiv:2510.01051): a baseline for many turns that needs neither a critic nor groups.
+    GEM (arXiv:2510.01051, there "Return Batch Normalization"): a baseline for many turns that needs neither
+    a critic nor groups.
 
     Args:
         rewards: [N, H] of each turn.

@@ -21,7 +21,8 @@ from deskhand_trainer.written import Written
 
 def in_policy_loss(episodes: Sequence[Episode], config: PpoConfig) -> list[bool]:
     """Whether each episode is in the policy loss; all of them unless the config leaves some out. Rejection
-    keeps those alone that earned no less than the least of their task's successes.
+    keeps those alone that earned no less than the least of their task's successes (RAFT, arXiv:2304.06767);
+    `skip_void` drops whole episodes with a void turn (SimpleTIR, arXiv:2509.02479).
 
     Args:
         episodes: with their rewards.

@@ -22,7 +22,8 @@ Scorer = Callable[[Sequence[TrainingSample]], Tensor]
 
 
 def gains(probabilities: Sequence[float]) -> list[float]:
-    """r_h = p_{h+1} − p_h of every turn but the last, whose reward is the outcome: the last gains 0.
+    """r_h = p_{h+1} − p_h of every turn but the last, whose reward is the outcome: the last gains 0 (IGPO,
+    arXiv:2510.14967, its turn-level reward).
 
     Args:
         probabilities: of the right answer before each turn.
@@ -34,7 +35,7 @@ def informed(episodes: Sequence[Episode], bundle: ModelBundle, score: Scorer) ->
     """The episodes with what each of their turns brought to light.
 
     The probability of an answer is exp of its tokens' mean log-probability, as the reply that says it in the
-    policy's own form.
+    policy's own form (IGPO, arXiv:2510.14967).
     """
     asked = [_asked(episode, bundle) for episode in episodes]
     flat = [sample for samples in asked for sample in samples]

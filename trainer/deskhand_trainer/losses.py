@@ -123,7 +123,7 @@ def turn_ppo(
     clip_high: float,
     dual_clip: float | None = None,
 ) -> PolicyTerms:
-    """Clipped surrogate with one ratio per turn (Turn-PPO); "geometric" on one turn is GSPO.
+    """Clipped surrogate with one ratio per turn (Turn-PPO, arXiv:2512.17008); "geometric" on one is GSPO.
 
     "product": w_h = exp(Σ Δlogπ). "geometric": w_h = exp(mean Δlogπ) (arXiv:2507.18071 eq. 7), with token
     gradients through sg[w_h]·π/sg[π] (its eq. 14), which is the same gradient when the turn shares one A.
@@ -200,6 +200,8 @@ def clipped_value_loss(
     values: Tensor, old_values: Tensor, returns: Tensor, mask: Tensor, *, clip: float | None
 ) -> Tensor:
     """½·max((v−R)², (clip(v, v_old±ε)−R)²): a step that leaves the range pays for both.
+
+    PPO's "value function clipping" (arXiv:2005.12729, which prints min); max is that of OpenAI's Baselines.
 
     Args:
         values, old_values, returns: [...], over tokens or turns.

@@ -79,7 +79,8 @@ class Successes:
 def replayed(
     episodes: Sequence[Episode], successes: Successes, *, newest: int
 ) -> tuple[list[Episode], Successes]:
-    """The episodes with one slot of every failed group swapped for a stored success, oldest first in turn.
+    """The episodes with one slot of every failed group swapped for a stored success, oldest first in turn
+    (ARPO, arXiv:2505.16282, its experience replay).
 
     Args:
         episodes: of one iteration.

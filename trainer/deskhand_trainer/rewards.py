@@ -40,15 +40,15 @@ class RewardRule:
     gamma: float = 1.0
     """Discount per turn, of process rewards and of penalties."""
     gate: float | None = None
-    """Least outcome at which the rewards of single steps count: r = r_outcome + 1{r_outcome ≥ Δ}·Σ r̃ (G-RA);
-    None: they always do."""
+    """Least outcome at which the rewards of single steps count: r = r_outcome + 1{r_outcome ≥ Δ}·Σ r̃ (G-RA,
+    arXiv:2508.10548); None: they always do."""
     environment_weight: float = 0.0
     """Weight of the environment's own step rewards; 0 where they repeat the outcome (MiniWoB++)."""
     progress_bonus: float = 0.0
     """Weight of what a later attempt scored above the first: α·(r₂ − r₁) (SCoRe, arXiv:2409.12917 §5.2).
     Attempts then count each by itself (`estimates.by_attempt`), and each earns its own score."""
     information_weight: float = 0.0
-    """Weight of how much likelier a turn made the right answer (IGPO)."""
+    """Weight of how much likelier a turn made the right answer (IGPO, arXiv:2510.14967)."""
     shaping: ShapingConfig = field(default_factory=ShapingConfig)
     """Weights of the penalties."""
 

@@ -131,7 +131,10 @@ class Judge:
 
 
 class ProcessJudge(Judge):
-    """Says of each step how much it helps; implements `RewardModel` (after GUI-Shepherd)."""
+    """Says of each step how much it helps; implements `RewardModel`.
+
+    After GUI-Shepherd (arXiv:2509.23738).
+    """
 
     def __init__(self, settings: JudgeSettings, rubric: Rubric | None = None) -> None:
         """

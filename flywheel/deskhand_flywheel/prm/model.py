@@ -4,8 +4,8 @@ Two states are read side by side, which is what a judgement of a step needs: the
 screen asks for) and the mean over the reply (what was done about it). Beside them stands how likely the model
 itself finds the reply, over all beside the likeliest and where it doubts most: what a language model holds
 likely tells much of what is right (Kadavath et al. 2022), and a few labels are enough to learn how much.
-After GUI-Shepherd's process reward, with a regressed score in place of a written verdict. From the first
-state alone it also says how good the state is: the potential of the reward's second form.
+After GUI-Shepherd's process reward (arXiv:2509.23738), with a regressed score in place of a written verdict.
+From the first state alone it also says how good the state is: the potential of the reward's second form.
 
 A saved model is a folder: the bundle's own files, `head.safetensors`, and `prm.json`. Kept in the store, the
 bundle's files cost nothing where the policy is kept too.

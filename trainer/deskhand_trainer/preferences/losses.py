@@ -23,7 +23,7 @@ def trajectory_dpo(gained: Tensor, *, beta: float) -> Tensor:
 
 
 def refuel(gained: Tensor, returns: Tensor, *, eta: float) -> Tensor:
-    """((Δ_a − Δ_b)/η − (R_a − R_b))²: REFUEL (arXiv:2410.04612).
+    """((Δ_a − Δ_b)/η − (R_a − R_b))²: REFUEL (arXiv:2410.04612, its regression of relative futures).
 
     Two replies to one state; the difference of what followed is regressed by the difference of how much
     likelier each has become.

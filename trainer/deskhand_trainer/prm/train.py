@@ -1,9 +1,9 @@
 """Training the process reward model: a score head on the policy's own states, and the model below if asked.
 
-After GUI-Shepherd's process reward. The head learns two things by cross entropy to soft labels: how much a
-step helps, from its prompt and reply, and where that is known how good the state was, from the prompt alone.
-While the model below stays as it is, its states are computed once; where it is trained too, it learns the
-rationales that people and judges left as its own words, after the reply and the question why.
+After GUI-Shepherd's process reward (arXiv:2509.23738). The head learns two things by cross entropy to soft
+labels: how much a step helps, from its prompt and reply, and where that is known how good the state was, from
+the prompt alone. While the model below stays as it is, its states are computed once; where it is trained too,
+it learns the rationales that people and judges left as its own words, after the reply and the question why.
 """
 
 from __future__ import annotations
