@@ -88,6 +88,7 @@ def test_it_finds_the_values_of_the_policy_of_now_though_it_replays_turns_of_ano
         assert len(episode.turn_advantages) == len(episode.samples)
         for sample, advantage in zip(episode.samples, episode.turn_advantages, strict=True):
             state, (token,) = sample.prompt_ids[-1], sample.reply_ids
+            # chance of the slips, as above, in both tables at once
             assert advantage == pytest.approx(float(q[state, token] - v[state]), abs=0.08)
 
 
@@ -271,8 +272,9 @@ def test_heads_on_a_model_learn_what_a_reply_is_worth(tiny: ModelBundle) -> None
         for reply, reward in (("yes", 1.0), ("no", 0.0))
     )
     judged = critic.judged([episode(turn) for turn in (good, bad) * 8], model)
-    assert judged[0].turn_advantages[0] == pytest.approx(0.5, abs=0.1)
-    assert judged[1].turn_advantages[0] == pytest.approx(-0.5, abs=0.1)
+    # after so few steps they still swing about it, by a hundredth
+    assert judged[0].turn_advantages[0] == pytest.approx(0.5, abs=0.05)
+    assert judged[1].turn_advantages[0] == pytest.approx(-0.5, abs=0.05)
 
 
 def test_steps_that_are_not_finite_are_left_out_counted_and_too_many_end_the_run() -> None:

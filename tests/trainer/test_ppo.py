@@ -784,7 +784,7 @@ async def test_what_the_reward_model_said_of_practice_stands_with_its_steps(
         kept = await store.scores(trajectory.id, scorer=model.scorer)
         # as if it had been asked about the stored episode
         anew = await model.score(trajectory)
-        assert [(s.step_index, pytest.approx(s.score, abs=1e-4)) for s in anew] == [
+        assert [(s.step_index, pytest.approx(s.score, abs=1e-5)) for s in anew] == [
             (s.step_index, s.score) for s in kept
         ]
     assert not set(played) & set(await store.unscored(model.scorer))

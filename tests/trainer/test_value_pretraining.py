@@ -79,7 +79,8 @@ def test_explains_a_chain_without_chance_almost_wholly() -> None:
     assert report.explained_variance > 0.95
     assert report.stopped_by == "flat and explained"
     want = torch.tensor([0.7 ** (LENGTH - 1 - s) for s in range(LENGTH)])
-    assert (table_of(model)[:LENGTH] - want).abs().max() < 0.03
+    # rare waits take up to .003 of it, and the fit stops where it is flat
+    assert (table_of(model)[:LENGTH] - want).abs().max() < 0.01
 
 
 def test_goes_on_to_the_last_epoch_when_variance_stays_unexplained() -> None:
@@ -221,7 +222,8 @@ def test_values_are_pretrained_to_returns_of_two_levels() -> None:
     fitting = replace(CONFIG, lr=0.02)
     pretrain_value(model, [two_turns()] * 40, fitting, gamma=0.5, seed=0, advantage="bilevel")
     want = torch.tensor([(0.175 + 0.35 + 0.7) / 3, (0.5 + 1.0) / 2])
-    torch.testing.assert_close(table_of(model)[:2], want, rtol=0, atol=0.02)
+    # the fit stops where it is flat
+    torch.testing.assert_close(table_of(model)[:2], want, rtol=0, atol=0.005)
 
 
 def test_needs_two_episodes() -> None:

@@ -59,7 +59,7 @@ def test_hidden_states_do_not_depend_on_who_shares_the_batch(bundle: ModelBundle
         together = step_hidden(bundle, steps)
         alone = torch.cat([step_hidden(bundle, [step]) for step in steps])
     assert together.shape == (2, hidden_width(bundle))
-    torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
 
 
 def test_action_and_screen_both_reach_the_states(bundle: ModelBundle) -> None:
